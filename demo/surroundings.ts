@@ -77,7 +77,7 @@ async function findStorePrograms(named: string | undefined, environment: SearchE
   }
   const beside = { PATH: `${dirname(prometheus)}:${environment["PATH"] ?? ""}` };
   const [promtool] = await findPrograms("promtool", "prometheus", { ...environment, ...beside });
-  if (promtool === undefined) throw new Error(`promtool was not found beside ${prometheus}: put it on PATH`);
+  if (promtool === undefined) throw new Error(`promtool was not found next to ${prometheus}: add it to PATH`);
   return { prometheus, promtool };
 }
 

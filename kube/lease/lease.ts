@@ -192,7 +192,7 @@ export class LeaderElection {
     log.info({ lease: lease.name, identity }, "leading");
     void settled(() => onStarted(term.signal)).then((error) => {
       if (error === undefined) return;
-      log.error({ lease: lease.name, error: describeError(error) }, "start of the term failed");
+      log.error({ lease: lease.name, error: describeError(error) }, "start as leader failed");
       if (this.#term === term) this.#endTerm("could not start");
     });
   }
@@ -204,10 +204,10 @@ export class LeaderElection {
     this.#term = undefined;
     this.#cancelEnd?.();
     metrics.leader.set({ name: lease.name }, 0);
-    log.info({ lease: lease.name, identity, reason }, "no longer leading");
+    log.info({ lease: lease.name, identity, reason }, "leadership lost");
     this.#ending = settled(onStopped).then((error) => {
       this.#ending = undefined;
-      if (error !== undefined) log.error({ lease: lease.name, error: describeError(error) }, "end of the term failed");
+      if (error !== undefined) log.error({ lease: lease.name, error: describeError(error) }, "stop as leader failed");
     });
   }
 
@@ -243,7 +243,7 @@ export class LeaderElection {
       const free = { ...lease, spec: released(lease.spec, this.#clock.wallMs()) };
       this.#lease = await client.replace<Lease>(leaseType, free, this.#callOptions());
     } catch (error) {
-      log.warn({ lease: ref.name, error: describeError(error) }, "lease not released; it expires by itself");
+      log.warn({ lease: ref.name, error: describeError(error) }, "lease not released; it will expire");
     } finally {
       this.#cancelEnd?.();
     }

@@ -41,7 +41,7 @@ export function shardLog(log: Logger, streams: StreamSettings): StateLog<ConfigS
     logShardErrors(log, before, after);
     const known = new Set(before?.errors?.map(keyOf));
     for (const error of after.errors ?? [])
-      if (!known.has(keyOf(error))) log.error(error, "resource not applied as written");
+      if (!known.has(keyOf(error))) log.error(error, "resource not fully applied");
     logRetention(log, streams, after);
     const { partners, catalogs, quotas } = after.config;
     const counts = { partners: partners.length, catalogs: catalogs.length, quotas: quotas.length };

@@ -131,7 +131,7 @@ function warnOfBearerTokens(log: Logger, settings: Settings): void {
   const issuers = settings.issuers
     .filter(({ tokenBinding = settings.tokenBinding }) => tokenBinding === "None")
     .map(({ issuer }) => issuer);
-  if (issuers.length > 0) log.warn({ issuers }, "tokens of these issuers are bearer tokens without a binding");
+  if (issuers.length > 0) log.warn({ issuers }, "tokens of these issuers are bearer tokens without binding");
 }
 
 /** The routes of the console; none where the settings turn it off. A console that is not built stops no start. */

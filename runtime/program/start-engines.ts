@@ -95,7 +95,7 @@ function connect(context: ProgramContext, access: NatsAccess): Promise<NatsConne
     () => connectNats(access, Date.now, plan.log),
     (error) => {
       status.natsFault = error instanceof Error ? error.message : String(error);
-      plan.log.warn({ reason: status.natsFault }, "NATS unreachable, connection repeated");
+      plan.log.warn({ reason: status.natsFault }, "NATS unreachable, reconnecting");
     },
   );
 }
@@ -111,7 +111,7 @@ function untilStreamsFound<T>(context: ProgramContext, start: () => Promise<T>):
     status.engineFault = reason;
     if (isLoss) status.streamsFault = reason;
     if (isNew && isLoss) plan.log.error({ reason }, "streams lost");
-    if (isNew && !isLoss) plan.log.warn({ err: error, reason }, "JetStream unavailable, start repeated");
+    if (isNew && !isLoss) plan.log.warn({ err: error, reason }, "JetStream unavailable, retrying start");
   });
 }
 

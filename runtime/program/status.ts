@@ -157,7 +157,7 @@ function disabledMarks({ applied, disabled }: ProgramStatus): readonly ConfigzMa
       uid,
       generation,
       reason: "PartnerDisabled",
-      message: "The partner answered 410 and gets nothing more until its specification changes.",
+      message: "The endpoint responded with 410, so deliveries are disabled until the specification changes.",
       since: at,
     }));
 }

@@ -114,7 +114,7 @@ async function runOnce<Transaction>(
 function outcomeText(outcome: Outcome): string {
   const text = JSON.stringify(outcome);
   if (text.length <= outcomeCharactersMax) return text;
-  throw new RangeError(`the answer to a callback has ${text.length} characters, more than ${outcomeCharactersMax}`);
+  throw new RangeError(`the response to a callback has ${text.length} characters, more than ${outcomeCharactersMax}`);
 }
 
 function repeated(answer: CallbackAnswer, headers: RecipientAnswer["headers"]): RecipientAnswer {

@@ -191,8 +191,8 @@ function errorBodyOf(text: string): ErrorBody {
 
 function refusal(status: number, text: string): ResyncError {
   const { code, detail } = errorBodyOf(text);
-  const reason = detail ?? "The answer has no reason.";
-  return new ResyncError(`The sender answered ${status} (${code ?? "no code"}): ${reason}`, status, code);
+  const reason = detail ?? "The response contains no reason.";
+  return new ResyncError(`The sender responded with ${status} (${code ?? "no code"}): ${reason}`, status, code);
 }
 
 /** 409 means that the first request with this key is running. */
@@ -204,6 +204,6 @@ function retryOf({ statusCode: status = 0, headers }: IncomingMessage): { readon
 
 function unreachable(error: unknown, { url, signal, pollMs = pollMsDefault }: ResyncOptions): Answer {
   signal?.throwIfAborted();
-  const message = `${url} gave no answer; check the address and the network`;
+  const message = `${url} did not respond; check the address and the network`;
   return { error: new ResyncError(message, undefined, undefined, error), retryMs: pollMs };
 }

@@ -209,7 +209,9 @@ export class WebhookEngine {
   health(): EngineHealth {
     if (!this.#deps.nats.isConnected()) return { ok: false, detail: "no connection to NATS" };
     if (this.streamsLoss !== undefined) return { ok: false, detail: this.streamsLoss };
-    return this.#ownership.silentMs() > silentMsMax ? { ok: false, detail: "JetStream does not answer" } : { ok: true };
+    return this.#ownership.silentMs() > silentMsMax
+      ? { ok: false, detail: "JetStream does not respond" }
+      : { ok: true };
   }
 
   /**

@@ -139,7 +139,7 @@ describe("a rotation of the credentials of NATS under load", () => {
   test("rejects and loses nothing when the runtime learns of them first, and keeps what works until then", async () => {
     const { ids, faults } = await underLoad("b", async () => {
       await write(3);
-      await untilLogged("NATS does not accept the new credentials, the earlier ones stay", 3);
+      await untilLogged("NATS rejected the new credentials, previous credentials kept", 3);
       expect((await get(`${program.line.admin_url}/readyz`)).status).toBe(200);
       await server.reload(serverConfig(2, 3));
       await untilLogged("NATS credentials changed", 3);
@@ -152,8 +152,8 @@ describe("a rotation of the credentials of NATS under load", () => {
   test("that the server makes at once ends with the new ones, and its log names the cause, not a secret", async () => {
     await rm(join(auth, "username"));
     await server.reload(serverConfig(1));
-    await untilLogged("NATS refused the credentials of the connection", 3);
-    await untilLogged("NATS unreachable, connection repeated", 3);
+    await untilLogged("NATS rejected the credentials of the connection", 3);
+    await untilLogged("NATS unreachable, reconnecting", 3);
     await write(1);
     await waitFor(async () => (await get(`${program.line.admin_url}/readyz`)).status === 200, {
       ...patience,
@@ -163,7 +163,7 @@ describe("a rotation of the credentials of NATS under load", () => {
     const id = "c-1";
     expect((await postEvent(program.line.url, token, eventText(id))).status).toBe(202);
     await deliveredAll([id]);
-    const reasons = program.logLines().filter(({ msg }) => msg === "NATS unreachable, connection repeated");
+    const reasons = program.logLines().filter(({ msg }) => msg === "NATS unreachable, reconnecting");
     expect(reasons[0]).toMatchObject({ servers: server.url, reason: "Authorization Violation" });
     for (const { password } of users) expect(program.stderr()).not.toContain(JSON.stringify(password).slice(1, -1));
   });

@@ -44,7 +44,7 @@ export async function readHistories(
       const { statusCode, body } = await request(url, { headers, signal: AbortSignal.timeout(requestMsMax) });
       const text = await body.text();
       if (statusCode === 200) found.set(id, JSON.parse(text) as History);
-      else if (statusCode !== 404) throw new Error(`${url} answers ${statusCode} ${text}`);
+      else if (statusCode !== 404) throw new Error(`${url} responded with ${statusCode} ${text}`);
     }
   };
   await Promise.all(Array.from({ length: atOnce }, (_, worker) => work(worker)));

@@ -175,7 +175,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
       // The API server may have been faster than the disk.
       if (copy === undefined || !this.set.missing().some((missing) => missing.name === name)) continue;
       const outcome = this.set.takeCopy(name, copy);
-      log.warn({ shard: name, outcome }, "copy of a shard used, API server not available");
+      log.warn({ shard: name, outcome }, "API server unavailable, copy of a shard used");
     }
     this.joinSoon();
   }

@@ -106,7 +106,7 @@ function quantileNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readon
   return recipe.histogram === "Classic"
     ? [
         "Inside a bucket the quantile is linear; stores with other bounds are merged at the bounds that they " +
-          "share, or refused.",
+          "share, or rejected.",
         "A bound that some series of a store lack is left out there.",
         "A store without the bucket of +Inf, or without any other one, adds nothing to a point, and its region is " +
           "reported as partial.",

@@ -57,7 +57,7 @@ export function createBoundWarnings(options: BoundOptions): BoundWarnings {
     own.set(check.key, { storeKey: store.key, warning });
     if (warning === undefined) return;
     const ids = { objective: slo.name, metric: slo.metric, store: store.key, region: store.config.region };
-    options.log.warn({ ...ids, threshold: slo.threshold, share }, "the threshold is no bucket bound of all series");
+    options.log.warn({ ...ids, threshold: slo.threshold, share }, "the threshold is not a bucket bound of all series");
   };
   return {
     apply(slos) {

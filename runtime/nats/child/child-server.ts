@@ -87,7 +87,7 @@ async function adoptOrStart(options: ChildServerOptions, files: ChildFiles): Pro
   } catch (error) {
     if (state.port === 0) throw error;
     // Another program may have taken the port while no server ran.
-    options.log.warn({ err: error, port: state.port }, "nats-server start on its port failed, another port chosen");
+    options.log.warn({ err: error, port: state.port }, "nats-server failed to start on its port, another port chosen");
     return launch(options, files, { ...state, port: 0 });
   }
 }
@@ -119,7 +119,7 @@ async function launch(
   await writeState(files, ready);
   if (!(await answers(ready, readyTimeoutMs))) {
     await endProcess(ready.pid, stopTimeoutMs);
-    throw new Error(`nats-server did not answer within ${readyTimeoutMs / 1_000} s; see ${files.log}`);
+    throw new Error(`nats-server did not respond within ${readyTimeoutMs / 1_000} s; see ${files.log}`);
   }
   return ready;
 }

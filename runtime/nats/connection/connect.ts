@@ -212,7 +212,7 @@ async function follow(followed: FollowedConnection): Promise<void> {
 function noteRefusal({ choice, access, log }: FollowedConnection, error: Error): void {
   if (!(error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError)) return;
   const fields = { servers: serversOf(access), user: userOf(choice.current()), reason: error.message };
-  log.warn(fields, "NATS refused the credentials of the connection");
+  log.warn(fields, "NATS rejected the credentials of the connection");
   choice.refused();
 }
 

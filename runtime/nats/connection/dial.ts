@@ -176,7 +176,7 @@ export async function followCredentials(followed: Followed): Promise<void> {
   try {
     if (access.auth !== undefined) choice.offer(await newestCredentials(access));
   } catch (error) {
-    log.warn({ reason: reasonOf(error) }, "NATS credentials not readable, the earlier ones stay in use");
+    log.warn({ reason: reasonOf(error) }, "NATS credentials not readable, previous credentials kept");
   }
   if (!followed.isConnected()) await reportCause(followed);
   else if (choice.isPending()) await rotate(followed);
@@ -188,7 +188,7 @@ async function reportCause({ access, choice, log, isConnected }: Followed): Prom
     await tryCredentials(access, choice.current());
   } catch (error) {
     if (isConnected()) return;
-    log.warn({ servers: serversOf(access), user, reason: reasonOf(error) }, "NATS unreachable, connection repeated");
+    log.warn({ servers: serversOf(access), user, reason: reasonOf(error) }, "NATS unreachable, reconnecting");
   }
 }
 
@@ -198,10 +198,10 @@ async function rotate({ access, choice, log, reconnect }: Followed): Promise<voi
   try {
     await tryCredentials(access, newest);
   } catch (error) {
-    log.warn({ ...fields, reason: reasonOf(error) }, "NATS does not accept the new credentials, the earlier ones stay");
+    log.warn({ ...fields, reason: reasonOf(error) }, "NATS rejected the new credentials, previous credentials kept");
     return;
   }
   await reconnect();
-  if (choice.isPending()) log.warn(fields, "NATS accepted the new credentials only once, the earlier ones are in use");
+  if (choice.isPending()) log.warn(fields, "NATS accepted the new credentials only once, previous credentials in use");
   else log.info(fields, "NATS credentials changed");
 }

@@ -10,7 +10,7 @@ export class Unanswered extends Error {
   readonly reason: UnansweredReason;
 
   constructor(subject: string, reason: UnansweredReason) {
-    super(`no answer from NATS to ${subject}: ${reason}`);
+    super(`no response from NATS to ${subject}: ${reason}`);
     this.reason = reason;
   }
 }

@@ -69,7 +69,7 @@ function readNext(handle: NatsConnectionHandle, subject: string, countMax: numbe
     };
     // A connection that has ended throws here, before there is a timer.
     const subscription = handle.connection.subscribe(inbox, { callback: receive });
-    const late = new Error(`no answer to ${subject} within ${answerTimeoutMs} ms`);
+    const late = new Error(`no response to ${subject} within ${answerTimeoutMs} ms`);
     const timer = setTimeout(() => end(() => reject(late)), answerTimeoutMs);
     handle.outbox.publish(subject, JSON.stringify({ batch: countMax, no_wait: true }), { reply: inbox });
   });

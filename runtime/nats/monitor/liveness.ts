@@ -100,6 +100,6 @@ export function readMonitor(base: string, path: string): Promise<MonitorResponse
 /** Reads a document of the monitoring port. @throws Error for any status except 200 and for text that is not JSON */
 export async function readDocument(base: string, path: string): Promise<unknown> {
   const { status, body } = await readMonitor(base, path);
-  if (status !== 200) throw new Error(`nats-server answered ${path} with status ${status}`);
+  if (status !== 200) throw new Error(`nats-server responded to ${path} with status ${status}`);
   return JSON.parse(body) as unknown;
 }

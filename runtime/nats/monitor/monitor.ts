@@ -83,7 +83,7 @@ export async function startMonitor(options: MonitorOptions, log: Logger): Promis
     read: () => readDocument(options.monitor, jszPath),
     dataFolder: options.dataFolder,
     onChange: (streams) =>
-      streams.length === 0 ? log.info("files of all streams found") : log.error({ streams }, missingText(streams)),
+      streams.length === 0 ? log.info("files of all streams restored") : log.error({ streams }, missingText(streams)),
   });
   const missing = (): readonly string[] => files.missing() ?? [];
   const liveness = createLiveness({

@@ -39,7 +39,7 @@ const jszRows: readonly Row[] = [
   ["jetstream_memory_limit_bytes", "gauge", "Bound on messages in memory (max_memory_store)", ["config", "max_memory"]],
   ["jetstream_consumers", "gauge", "Consumers of all streams", ["consumers"]],
   ["jetstream_api_requests_total", "counter", "Requests to the API of JetStream", ["api", "total"]],
-  ["jetstream_api_errors_total", "counter", "Refused requests to the API of JetStream", ["api", "errors"]],
+  ["jetstream_api_errors_total", "counter", "Rejected requests to the JetStream API", ["api", "errors"]],
 ];
 
 const streamRows: readonly Row[] = [

@@ -33,13 +33,13 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
   const store = async (key: string, value: string, headers?: HeaderFields): Promise<number> => {
     const answer = await publish(handle, { subject: prefix + key, payload: value, ...(headers && { headers }) });
     if (answer.kind !== "stored")
-      throw new Error(`the bucket ${name} refused ${key}: ${answer.kind === "refused" ? answer.detail : answer.kind}`);
+      throw new Error(`the bucket ${name} rejected ${key}: ${answer.kind === "refused" ? answer.detail : answer.kind}`);
     return answer.seq;
   };
   const storeIf = async (key: string, value: string, revision: number): Promise<boolean> => {
     const headers = { [publishHeader.expectedSubjectSequence]: String(revision) };
     const answer = await publish(handle, { subject: prefix + key, payload: value, headers });
-    if (answer.kind === "refused") throw new Error(`the bucket ${name} refused ${key}: ${answer.detail}`);
+    if (answer.kind === "refused") throw new Error(`the bucket ${name} rejected ${key}: ${answer.detail}`);
     return answer.kind === "stored";
   };
   const entryOf = ({ subject, seq, storedAtMs, headers, data }: StoredMessage): MarkedEntry => {

@@ -38,7 +38,7 @@ function lastingStreams({ streams }: Layout): readonly string[] {
 /**
  * Reads the identities of the existing lasting streams.
  *
- * @throws StreamsLost for the unfinished copy of a stream, and Error when JetStream does not answer
+ * @throws StreamsLost for the unfinished copy of a stream, and Error when JetStream does not respond
  */
 export async function readIdentities({ manager }: NatsConnectionHandle, layout: Layout): Promise<StreamIdentities> {
   const read = async (name: string): Promise<readonly (readonly [string, string])[]> => {
@@ -68,7 +68,7 @@ function unfinishedCopy(name: string): string {
 export function unknownOf(found: StreamIdentities, layout: Layout): string | undefined {
   const missing = lastingStreams(layout).filter((name) => !found.has(name));
   if (missing.length === 0) return undefined;
-  const why = "the record of the streams cannot be read: no answer from the API server";
+  const why = "the record of the streams cannot be read: no response from the API server";
   return `StreamsLost: ${missing.join(", ")} missing, and ${why}`;
 }
 

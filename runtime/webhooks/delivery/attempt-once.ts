@@ -57,7 +57,7 @@ export async function attemptOnce(
     if (holding === "lost") {
       // This process stood still. Whoever receives the message looks for the record of an attempt first.
       const fields = { eventId: attempt.delivery.eventId, partner: ready.partner.label };
-      context.log.warn(fields, "delivery left to its next owner");
+      context.log.warn(fields, "delivery handed over to the next owner");
       return "done";
     }
     if (await make(context, attempt, source, lane, ready)) return "done";

@@ -20,7 +20,7 @@ export interface IndexView {
 
 /** The index of events in this pod: loaded at the first use, and dropped when it is not used for a while. */
 export interface EventIndex {
-  /** Reads what was appended since. Concurrent calls share it. @throws Error when JetStream does not answer */
+  /** Reads what was appended since. Concurrent calls share it. @throws Error when JetStream does not respond */
   read(): Promise<IndexView>;
 }
 

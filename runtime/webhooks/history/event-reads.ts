@@ -15,7 +15,7 @@ import { eventHash } from "../ids.ts";
 import { readEvent, type TakenNote } from "../records/event-record.ts";
 
 /**
- * The reads of stored events for callers. Each throws a Refusal `events_unavailable` when JetStream does not answer.
+ * The reads of stored events for callers. Each throws a Refusal `events_unavailable` when JetStream does not respond.
  */
 export type EventReads = ReturnType<typeof createEventReads>;
 

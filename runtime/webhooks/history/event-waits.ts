@@ -63,7 +63,7 @@ export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }) 
     /**
      * The events after `afterSeq`: as soon as there are some, or none after the wait. The page always has a `nextSeq`.
      *
-     * @throws Refusal `too_many_requests`; Error when JetStream does not answer
+     * @throws Refusal `too_many_requests`; Error when JetStream does not respond
      */
     next: async (query: EventQuery, wait: EventWait) => {
       if (!places.tryTake(wait.client)) {

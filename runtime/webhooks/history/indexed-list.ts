@@ -45,7 +45,7 @@ export interface ListView {
 /** Events beyond the index that one request reads at most. */
 const recentMax = 4_096;
 
-/** Reads what the index got, and where the events end that it lacks. @throws Error when JetStream does not answer */
+/** Reads what the index got, and where the events end that it lacks. @throws Error when JetStream does not respond */
 export async function readListView({ index, events }: IndexedDeps): Promise<ListView> {
   const { firstSeq, lastSeq } = await events.bounds();
   const view = await index.read();

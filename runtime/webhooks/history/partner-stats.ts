@@ -66,7 +66,7 @@ const rowsBetweenPauses = 4_096;
 /**
  * Counts the attempts for a partner, of these tenants only and without pings.
  *
- * @throws Error when JetStream does not answer
+ * @throws Error when JetStream does not respond
  */
 export async function readPartnerStats(index: EventIndex, query: PartnerStatsQuery): Promise<PartnerStats> {
   const { columns, attemptsReachMs } = await index.read();

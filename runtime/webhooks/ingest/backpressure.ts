@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 /** Measures whether the events stream is nearly full. */
 export interface Backpressure {
   readonly isFull: boolean;
-  /** Measures again. @throws Error when JetStream does not answer */
+  /** Measures again. @throws Error when JetStream does not respond */
   poll(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export function createBackpressure(events: Pick<EventsStream, "size">, bytesMax:
       const next = bytes > bytesMax * (isFull ? resumeShare : fullShare);
       if (next !== isFull) {
         isFull = next;
-        log.warn({ bytes, bytesMax }, isFull ? "event store nearly full, producers refused" : "events accepted again");
+        log.warn({ bytes, bytesMax }, isFull ? "event store nearly full, producers rejected" : "events accepted again");
       }
     },
   };

@@ -95,11 +95,11 @@ export function createTakenIds({ attempts, now, log }: TakenIdsDeps): (taken: Ev
     if (leftOut === undefined) return;
     log.warn(
       { eventId, tenant, holder, ...(leftOut === 0 ? {} : { leftOut }) },
-      "event refused, another tenant has its id",
+      "event rejected, another tenant uses its id",
     );
     const note: TakenNote = { kind: "id_taken", holder, at: new Date(now()).toISOString() };
     attempts.appendFirst(tenant, eventHash(eventId), JSON.stringify(note)).catch((error: unknown) => {
-      log.warn({ err: error, eventId, tenant }, "refusal of an event id not stored");
+      log.warn({ err: error, eventId, tenant }, "rejection of an event id not stored");
     });
   };
 }

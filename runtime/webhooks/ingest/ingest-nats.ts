@@ -52,7 +52,7 @@ async function respondTo(
             cause: error,
           });
     if (!isRequest)
-      log.warn({ err: refusal, code: refusal.code, tenant: token }, "event on NATS without a reply subject refused");
+      log.warn({ err: refusal, code: refusal.code, tenant: token }, "event on NATS without a reply subject rejected");
     return refused(refusal);
   }
 }

@@ -104,7 +104,7 @@ function createLeaderRun(
     run = (isRepair || ownership.isCurrent()) && ownership.isOwner(leaderKey) ? (run ?? begin()) : undefined;
     try {
       await run?.();
-      if (isFailing) log.info({ duty: name }, "maintenance job succeeded again");
+      if (isFailing) log.info({ duty: name }, "maintenance job recovered");
       isFailing = false;
     } catch (error) {
       run = undefined;

@@ -76,7 +76,7 @@ export function createRunningPartners({ peers, livePods, own, has, log }: Runnin
       silent.delete(pod);
       return peers === undefined ? [] : keysIn(response, "running");
     } catch (error) {
-      if (!silent.has(pod)) log.warn({ err: error, pod }, "pod did not answer, deliveries of removed partners stay");
+      if (!silent.has(pod)) log.warn({ err: error, pod }, "pod did not respond, deliveries of removed partners stay");
       silent.add(pod);
       return keys;
     }
@@ -129,7 +129,7 @@ const probeMarginMs = 1_000;
 const inFlightMarginMs = 5_000;
 const details = {
   held: "nothing could be sent to the partner until the delivery was too old",
-  disabled: "the endpoint answered 410, and the delivery was too old before an edit of the partner",
+  disabled: "the endpoint responded with 410, and the delivery was too old before an edit of the partner",
   failures: "the circuit breaker of the partner was open until the delivery was too old",
   rate_limited: "a Retry-After of the partner paused deliveries until the delivery was too old",
 } as const;

@@ -46,11 +46,11 @@ async function handle(deps: RecoveryDeps, advisory: Advisory): Promise<void> {
   const event = isEvent ? readEvent(message) : undefined;
   const isStored = event === undefined ? !isEvent && (await republish(context, message)) : await isRecovered(event);
   if (!isStored) {
-    context.log.info({ ...advisory, reason: advisory.kind }, "message of an advisory was settled or replaced already");
+    context.log.info({ ...advisory, reason: advisory.kind }, "message of an advisory already settled or replaced");
     return;
   }
   context.metrics.rescued.inc({ reason: advisory.kind });
-  context.log.error({ ...advisory }, "message republished after its consumer gave up");
+  context.log.error({ ...advisory }, "message republished after its consumer reached the delivery limit");
 
   async function isRecovered(stored: StoredEvent): Promise<boolean> {
     return (await router.recover(stored)) > 0;

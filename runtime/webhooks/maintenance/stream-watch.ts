@@ -22,7 +22,7 @@ const readMs = 9_500;
 
 /**
  * @param record gets the streams that it lacks
- * @throws Error when JetStream does not answer
+ * @throws Error when JetStream does not respond
  */
 export async function createStreamWatch(
   nats: NatsConnectionHandle,
@@ -51,13 +51,13 @@ export async function createStreamWatch(
     get loss() {
       return loss;
     },
-    /** Compares the streams with {@link known}. @throws Error when JetStream does not answer; nothing changes then */
+    /** Compares the streams with {@link known}. @throws Error when JetStream does not respond; nothing changes then */
     poll: async () => {
       await keep();
       const before = loss;
       loss = lossOf(known, await readIdentities(nats, layout));
       if (loss !== undefined && loss !== before) log.error({ reason: loss }, "streams lost");
-      if (loss === undefined && before !== undefined) log.info({}, "streams found again");
+      if (loss === undefined && before !== undefined) log.info({}, "streams restored");
     },
     /** Stops answering requests of other pods. */
     stop: serveIdentities(nats, layout, known),

@@ -160,7 +160,7 @@ export function inactiveReason({ state, held, missing, hasKey, isFull }: Partner
     case "rejected":
       return "The definition of the partner is not applied. Repair its resource.";
     case "disabled":
-      return "The endpoint answered 410, which disabled the partner. Edit its resource to enable it again.";
+      return "The endpoint responded with 410, which disabled the partner. Edit its resource to enable it again.";
     case "paused":
       return "The partner is paused. Set state: Active in its resource.";
     case "active":

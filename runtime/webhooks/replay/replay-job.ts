@@ -176,7 +176,7 @@ export function createSettledCounter(
     try {
       await untilAnswered(() => replays.mark(replayId, mark, did), { giveUpAfterMs, signal });
     } catch (error) {
-      log.warn({ err: error, replayId }, "end of a replayed delivery not counted");
+      log.warn({ err: error, replayId }, "result of a replayed delivery not counted");
     }
   };
 }

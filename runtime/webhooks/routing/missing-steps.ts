@@ -209,7 +209,7 @@ export async function storeRoutingNote(
   const append = () => context.attempts.append(tenant, eventHash(eventId), JSON.stringify(note));
   for (let tries = 1; (await untilAnswered(append, { signal })).kind === "refused"; tries += 1) {
     if (tries === triesMax) {
-      log.error({ eventId, tenant }, "routing note not stored, event continued without it");
+      log.error({ eventId, tenant }, "routing note not stored, event routed without it");
       break;
     }
     await sleep(pauseAfter(tries), undefined, { signal, ref: false });

@@ -122,7 +122,7 @@ async function allowedAddresses(
 async function lookedUp(resolve: Resolver, host: string, timeoutMs: number): Promise<readonly string[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new ConnectFault("dns", `${host}: no answer in ${timeoutMs} ms`)), timeoutMs);
+    timer = setTimeout(() => reject(new ConnectFault("dns", `${host}: no response within ${timeoutMs} ms`)), timeoutMs);
   });
   try {
     const addresses = await Promise.race([resolve(host), late]);

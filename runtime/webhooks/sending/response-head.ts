@@ -119,7 +119,7 @@ export function bodyFraming({ status, headers, isHttp10 }: ParsedHead): BodyFram
   if (coding === undefined) return length === undefined ? { kind: "close", bytes: 0, excess: "" } : counted(length);
   const fault = isHttp10
     ? "transfer-encoding: not allowed in HTTP/1.0 (RFC 9112 §6.1)"
-    : "content-length: not allowed beside transfer-encoding (RFC 9112 §6.2)";
+    : "content-length: not allowed with transfer-encoding (RFC 9112 §6.2)";
   const kind = /(?:^|[\s,])chunked$/iu.test(coding) ? "chunked" : "close";
   const excess = "transfer-encoding: bytes behind the last chunk (RFC 9112 §7.1)";
   return { kind, bytes: 0, excess, ...((isHttp10 || length !== undefined) && { fault }) };

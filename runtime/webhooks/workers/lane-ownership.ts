@@ -213,7 +213,7 @@ export class LaneOwnership {
   #log(isSilent: boolean, error?: unknown): void {
     if (isSilent !== this.#isSilent) {
       this.#isSilent = isSilent;
-      this.#deps.log.warn({ err: error }, isSilent ? "heartbeat not stored" : "heartbeat stored again");
+      this.#deps.log.warn({ err: error }, isSilent ? "heartbeat not stored" : "heartbeats stored again");
     }
   }
 }

@@ -331,7 +331,7 @@ export class OwnLane implements LanePolicy, LaneControl {
 
   async #mayPull(partner: Partner): Promise<boolean> {
     if (!maySendTo(partner, this.#context.now())) {
-      this.#context.log.error({ partner: partner.label }, "signing key of the partner not found, deliveries stopped");
+      this.#context.log.error({ partner: partner.label }, "signing key of the partner not found, deliveries paused");
       return false;
     }
     if (this.#disabledDigest === partner.config.specDigest) return false;

@@ -170,7 +170,7 @@ describe("a recipient that resynchronizes with the product", () => {
     const unknown = resync(deltaAfter("evt-unknown"), { ...options, token: () => token });
     await expect(unknown).rejects.toBeInstanceOf(ResyncError);
     const nowhere = resync(deltaAfter("evt-1"), { ...options, url: `http://127.0.0.1:${await freePort()}` });
-    await expect(nowhere).rejects.toThrow("gave no answer; check the address and the network");
+    await expect(nowhere).rejects.toThrow("did not respond; check the address and the network");
     const reason = new Error("stop");
     const ended = resync(deltaAfter("evt-1"), { ...options, signal: AbortSignal.abort(reason) });
     await expect(ended).rejects.toBe(reason);

@@ -103,7 +103,7 @@ test("the faults of a request that nobody receives are those that the client rep
   expect(Object.values(noResponders).map(String)).toEqual([
     "JetStreamNotEnabled: jetstream is not enabled",
     "JetStreamStatusError: no responders",
-    "Unanswered: no answer from NATS to $JS.API.INFO: no_responders",
+    "Unanswered: no response from NATS to $JS.API.INFO: no_responders",
   ]);
 });
 

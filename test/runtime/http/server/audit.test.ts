@@ -27,7 +27,7 @@ describe("the audit", () => {
   test("holds one line for a refusal, with who, what, where and why", () => {
     const { lines, audit } = audited();
     audit(refused);
-    expect(lines).toMatchObject([{ audit: "refused", msg: "access refused", ...refused }]);
+    expect(lines).toMatchObject([{ audit: "refused", msg: "access denied", ...refused }]);
   });
 
   test("is bounded, and reports the number of omitted lines", () => {

@@ -125,7 +125,7 @@ describe("the topology", () => {
     await handle.drain();
   });
 
-  test("is created although JetStream does not answer for longer than the timeout of a request", async () => {
+  test("is created although JetStream does not respond for longer than the timeout of a request", async () => {
     const handle = await connectNats(access());
     const ask = (options: { readonly timeoutMs?: number } = {}) => handle.requests.request("$JS.API.INFO", "", options);
     process.kill(server.pid, "SIGSTOP");

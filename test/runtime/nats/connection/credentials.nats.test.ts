@@ -83,9 +83,9 @@ describe("a server with an operator", () => {
     const ending = operator.user(Math.floor(Date.now() / 1_000) + lifetimeSeconds);
     const secret = await mounted({ "shop.creds": ending.creds });
     const { handle, untilLogged } = await connected(server, secret.folder);
-    const ended = await untilLogged("NATS refused the credentials of the connection");
+    const ended = await untilLogged("NATS rejected the credentials of the connection");
     expect(ended.reason).toMatch(/expired/iu);
-    const unreachable = await untilLogged("NATS unreachable, connection repeated");
+    const unreachable = await untilLogged("NATS unreachable, reconnecting");
     // The server may accept a JWT within its last second, and ends the connection.
     expect(unreachable.reason).toMatch(/^(?:Authorization Violation|User Authentication Expired)$/u);
     await secret.replace({ "shop.creds": operator.user().creds });
@@ -114,11 +114,11 @@ test("a key replaces another one while the server knows both, and reasons have n
   const secret = await mounted({ nkey: seed(one) });
   const { handle, lines, untilLogged } = await connected(server, secret.folder);
   await secret.replace({ nkey: seed(unknown) });
-  const refused = await untilLogged("NATS does not accept the new credentials, the earlier ones stay");
+  const refused = await untilLogged("NATS rejected the new credentials, previous credentials kept");
   expect(refused).toMatchObject({ user: unknown.getPublicKey(), reason: "Authorization Violation" });
   expect([handle.hasPendingCredentials(), await hasJetStream(handle)]).toEqual([true, true]);
   await secret.replace({ nkey: "cut" });
-  const unreadable = await untilLogged("NATS credentials not readable, the earlier ones stay in use");
+  const unreadable = await untilLogged("NATS credentials not readable, previous credentials kept");
   expect(unreadable.reason).toContain("begins with SU");
 
   await secret.replace({ nkey: seed(two) });

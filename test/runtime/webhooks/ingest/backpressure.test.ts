@@ -14,8 +14,8 @@ test("producers are refused above 95 % and accepted again below 90 %, with one l
   }
   expect(seen).toEqual([false, false, true, true, false, false, true]);
   expect(lines.map(({ message }) => message)).toEqual([
-    "event store nearly full, producers refused",
+    "event store nearly full, producers rejected",
     "events accepted again",
-    "event store nearly full, producers refused",
+    "event store nearly full, producers rejected",
   ]);
 });

@@ -154,7 +154,7 @@ describe.concurrent("a message that its consumer gave up", () => {
       `$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.${events}.router`,
       JSON.stringify({ ...advisory, stream_seq: stored?.seq }),
     );
-    await waitFor(() => engine.lines.some(({ message }) => /settled or replaced already/u.test(message)), {
+    await waitFor(() => engine.lines.some(({ message }) => /already settled or replaced/u.test(message)), {
       timeoutMs,
       what: "the recovery",
     });
