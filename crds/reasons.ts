@@ -12,66 +12,73 @@ const falseReason = (meaning: string): ReasonRow => ({ status: "False", meaning 
 const unknownReason = (meaning: string): ReasonRow => ({ status: "Unknown", meaning });
 
 const accepted = {
-  Accepted: trueReason("The object is valid and permitted, and conflicts with no other."),
-  Invalid: falseReason("A field breaks the schema or a rule of the kind."),
-  NotPermitted: falseReason("The installation's policy does not let the namespace name this."),
+  Accepted: trueReason("The object is valid, permitted and does not conflict with other objects."),
+  Invalid: falseReason("A field violates the schema or a rule of the kind."),
+  NotPermitted: falseReason("The installation's policy does not allow this for the namespace."),
   Conflicted: falseReason("An older object has the same name, metric, client, scope or class."),
-  SharedSigningKey: falseReason("An older partner signs with the same key bytes."),
+  SharedSigningKey: falseReason("An older partner uses the same signing key."),
   Pending: unknownReason("The operator has not evaluated the object yet."),
 };
 
 const resolvedRefs = {
-  ResolvedRefs: trueReason("Every reference of the object resolves."),
-  NotChecked: falseReason("The object is invalid or not permitted, so no reference was resolved."),
-  SecretNotFound: falseReason("A Secret that the object names is not in its namespace."),
-  SecretNotReadable: falseReason("A Secret that the object names exists but cannot be read."),
-  SecretKeyMissing: falseReason("A Secret lacks the entry that the object names."),
+  ResolvedRefs: trueReason("All references of the object are resolved."),
+  NotChecked: falseReason("The object is invalid or not permitted, so its references were not resolved."),
+  SecretNotFound: falseReason("A Secret that the object references does not exist in its namespace."),
+  SecretNotReadable: falseReason("A Secret that the object references exists but cannot be read."),
+  SecretKeyMissing: falseReason("A Secret does not have the key that the object references."),
   KeyTooShort: falseReason("A signing key has fewer than 32 bytes."),
   KeyUnusable: falseReason("A signing key has a type that the signing scheme does not support."),
-  CredentialInvalid: falseReason("A user name, password or token in a Secret cannot be sent."),
-  CertificateInvalid: falseReason("A Secret holds no usable certificate or key."),
+  CredentialInvalid: falseReason("A user name, password or token in a Secret contains characters that cannot be sent."),
+  CertificateInvalid: falseReason("A Secret contains no valid certificate or key."),
   Pending: unknownReason("The operator has not evaluated the object yet."),
 };
 
 const programmed = {
-  Programmed: trueReason("Every ready pod has applied this generation."),
-  NotInForce: falseReason("The object is not accepted or a reference does not resolve, so it is not published."),
-  Held: falseReason("Deliveries to the partner are held; they are sent when the hold ends."),
-  ConfigTooLarge: falseReason("The object's shard of the configuration is full."),
+  Programmed: trueReason("All ready pods have applied this generation."),
+  NotInForce: falseReason("The object is not accepted or has unresolved references, so it is not published."),
+  Held: falseReason("Deliveries to the partner are held and will be sent when the hold ends."),
+  ConfigTooLarge: falseReason("The configuration shard of the object is full."),
   PartiallyApplied: falseReason("Some ready pods have not applied this generation; the message names them."),
   NoReadyPods: falseReason("No ready pod can apply the object."),
-  RuntimeError: falseReason("A pod cannot apply this generation; the message gives the cause."),
-  Pending: unknownReason("The object waits to be published or applied."),
+  RuntimeError: falseReason("A pod cannot apply this generation; see the message for the cause."),
+  Pending: unknownReason("The object is waiting to be published or applied."),
 };
 
 const ready = {
-  Ready: trueReason("The object is in force as written."),
-  Paused: trueReason("The partner's state is Paused: its deliveries wait, and nothing is sent."),
-  ReconcilePaused: trueReason("The annotation heliograph.dev/paused is set; the version published last is in force."),
+  Ready: trueReason("The object is applied as written."),
+  Paused: trueReason("The partner's state is Paused: deliveries are held and none are sent."),
+  ReconcilePaused: trueReason(
+    "The annotation heliograph.dev/paused is set; the last published version stays in force.",
+  ),
   UsingLastGood: falseReason("A reference cannot be read, so the last good version stays in force."),
-  NothingPublished: falseReason("The annotation heliograph.dev/paused is set, and no version was published."),
-  PartnerDisabled: falseReason("The partner answered 410, so nothing is sent until its resource is edited."),
-  Pending: unknownReason("The object waits to be evaluated, published or applied."),
+  NothingPublished: falseReason("The annotation heliograph.dev/paused is set, and no version has been published."),
+  PartnerDisabled: falseReason(
+    "The endpoint responded with 410, so deliveries are disabled until the resource is edited.",
+  ),
+  Pending: unknownReason("The object is waiting to be evaluated, published or applied."),
   NoOperator: unknownReason("No operator has evaluated the object."),
 };
 
 const endpointVerified = {
-  Verified: trueReason("The endpoint answered the validation and accepts deliveries."),
+  Verified: trueReason("The endpoint responded to the validation request and accepts deliveries."),
   ConsentRefused: falseReason(
-    "The endpoint answered the validation and refuses deliveries; the message has its answer.",
+    "The endpoint responded to the validation request and rejects deliveries; the message contains its response.",
   ),
-  ConsentUnanswered: falseReason("The endpoint did not answer the validation; the message gives the cause."),
+  ConsentUnanswered: falseReason(
+    "The endpoint did not respond to the validation request; see the message for the cause.",
+  ),
 };
 
 const signingKeysUnambiguous = {
   UnprefixedKey: falseReason(
-    "A key of Standard Webhooks is base64 without whsec_: recipients may decode what signs as it is.",
+    "A Standard Webhooks key is base64 without whsec_: recipients may decode it, but it signs as written.",
   ),
 };
 
 const namespaceWatched = {
   NamespaceUnavailable: falseReason(
-    "The operator cannot list the object's namespace: it sees no edit, and the last known version stays in force.",
+    "The operator cannot list the object's namespace: edits are not applied, and the last known version stays " +
+      "in force.",
   ),
 };
 

@@ -16,13 +16,13 @@ const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10
 /** Registers the metrics; once per registry. */
 export function createOperatorMetrics(registry: Registry) {
   const { counter, gauge, histogram } = instrumentsOf(registry, "heliograph_");
-  gauge("build_info", "1 for the version that runs", ["version"]).set({ version }, 1);
+  gauge("build_info", "1 for the running version", ["version"]).set({ version }, 1);
   return {
     compileSeconds: histogram("compile_seconds", "Duration of a compilation", secondsBuckets),
     publishSeconds: histogram("publish_seconds", "Duration of writing the changed shards", secondsBuckets),
     programmedSeconds: histogram(
       "programmed_seconds",
-      "From the publication of a resource until every ready pod applied it",
+      "Time from the publication of a resource until all ready pods applied it",
       secondsBuckets,
     ),
     shardWrites: counter("shard_writes_total", "Writes of a shard", ["result"]),
@@ -30,7 +30,7 @@ export function createOperatorMetrics(registry: Registry) {
     statusWrites: counter("status_writes_total", "Writes of a status", ["kind", "result"]),
     lastGood: gauge(
       "last_good_resources",
-      "Resources whose last good version is in force, since a reference cannot be read",
+      "Resources whose last good version is in force because a reference cannot be read",
       ["kind"],
     ),
     heldPartners: gauge("held_partners", "Partners whose deliveries are held, by reason", ["reason"]),
@@ -55,7 +55,7 @@ export const resourcesShownMax = 1_000;
 /** Registers gauges of the resources' conditions, computed at each scrape. */
 export function registerConditionMetrics(registry: Registry, objects: () => readonly ResourceObject[]): void {
   const { gauge } = instrumentsOf(registry, "heliograph_");
-  const help = `1 for the status that a condition of a resource has; of at most ${resourcesShownMax} resources`;
+  const help = `1 for the current status of a condition of a resource; limited to ${resourcesShownMax} resources`;
   const each = gauge("resource_condition", help, ["kind", "namespace", "name", "type", "status"], {
     collect: () => {
       each.reset();
@@ -78,7 +78,7 @@ export function registerConditionMetrics(registry: Registry, objects: () => read
 
 /** Registers the gauge of the watched namespaces, computed at each scrape. */
 export function registerNamespaceMetrics(registry: Registry, states: () => ReadonlyMap<string, boolean>): void {
-  const help = "1 while the operator may list a watched namespace, else 0; * is every namespace";
+  const help = "1 if the operator may list a watched namespace, else 0; * is all namespaces";
   // `namespace` is the label of the scraped pod.
   const labels = ["watched_namespace"] as const;
   const { gauge } = instrumentsOf(registry, "heliograph_");

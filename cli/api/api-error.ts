@@ -32,7 +32,7 @@ export class ApiRefusal extends CommandError {
 }
 
 const newTokenHint =
-  "give a new token; one of `heliograph dev-token` is for the server of the same data folder, which --data names";
+  "get a new token; `heliograph dev-token` issues tokens for the server that uses the folder of --data";
 const detailCharactersMax = 400;
 
 /** The sentence of a refusal: what the server says, with the fields at fault and what to do. */
@@ -44,15 +44,20 @@ export function refusalOf({ status, headers, body }: ApiResponse, hasToken: bool
   const hints = [
     ...Object.entries(suggestion).map(([name, value]) => `try --${name} ${value}`),
     ...(retryAfterSeconds === undefined ? [] : [`try again in ${retryAfterSeconds} s`]),
-    ...(status === 401 ? [hasToken ? newTokenHint : "give a token with --token-file or HELIOGRAPH_TOKEN"] : []),
+    ...(status === 401 ? [hasToken ? newTokenHint : "set --token-file or HELIOGRAPH_TOKEN"] : []),
   ];
   const name = [status, code].join(" ").trimEnd();
   const text = [reasonsOf(problem), ...hints].join("; ");
-  return new ApiRefusal(`the server refused with ${name}: ${plain(text)}`, status, code, retryAfterSeconds);
+  return new ApiRefusal(
+    `the server rejected the request with ${name}: ${plain(text)}`,
+    status,
+    code,
+    retryAfterSeconds,
+  );
 }
 
 function reasonsOf({ detail, title, errors }: Problem): string {
-  const said = detail ?? title ?? "it sent no reason";
+  const said = detail ?? title ?? "no reason was given";
   const fields = errors.map((error) => error.detail).filter((text) => text !== said);
   const text = [said, ...fields].map((sentence) => sentence.replace(/\.$/u, "")).join("; ");
   return text.length <= detailCharactersMax ? text : `${text.slice(0, detailCharactersMax)}…`;
@@ -61,11 +66,7 @@ function reasonsOf({ detail, title, errors }: Problem): string {
 /** The sentence of a request without a response. @param reason a text, or the error of the connection */
 export function unreachable(url: string, reason: unknown, cause: unknown = reason): CommandError {
   const text = reason instanceof Error ? reasonOf(reason) : String(reason);
-  return new CommandError(
-    "unreachable",
-    `${url} cannot be reached: ${text}; is it the server that --url should name?`,
-    cause,
-  );
+  return new CommandError("unreachable", `${url} cannot be reached: ${text}; check --url`, cause);
 }
 
 function reasonOf(error: Error): string {

@@ -9,12 +9,12 @@ import { missingRegions } from "./series.ts";
 
 /** `heliograph gate` */
 export const gateCommand = apiCommand({
-  summary: "Ends with 0 when objectives allow a release, with 1 when they do not, with 13 when that is not known.",
+  summary: "Exits with 0 if objectives allow a release, with 1 if they do not, and with 13 if that is unknown.",
   operands: [{ name: "NAME", isOptional: true }],
   flags: sloFlags,
   output: {
     ...outputFlag,
-    help: "Form of the result: table (a line for each objective), wide, json (one object) or yaml.",
+    help: "Output format: table (one line per objective), wide, json (one object) or yaml.",
   },
   read: (given, [name]) => ({ query: sloParameters(given, name) }),
   run: async (connection, { query, format }, output) => {
@@ -91,10 +91,10 @@ function isMissing(status: Slo["status"]): status is keyof typeof missingText {
 export function resultOf(slo: Slo): GateResult {
   const { status, events, minimum_events: minimum, regions } = slo;
   const missing = missingRegions(regions);
-  const lacking = missing.length === 0 ? [] : [`data is missing of ${missing.join(", ")}`];
+  const lacking = missing.length === 0 ? [] : [`data is missing from ${missing.join(", ")}`];
   if (badStatuses.includes(status)) return { result: "red", why: [reasonOf(slo), ...lacking].join("; ") };
   if (status === "insufficient_data") {
-    const few = `${Math.round(events?.total ?? 0)} events, of which ${minimum} are needed`;
+    const few = `${Math.round(events?.total ?? 0)} events of at least ${minimum} required`;
     return { result: "undecided", why: [few, ...lacking].join("; ") };
   }
   if (isMissing(status)) return { result: "undecided", why: `${missingText[status]}: ${missing.join(", ")}` };
@@ -107,7 +107,7 @@ export function resultOf(slo: Slo): GateResult {
 function reasonOf(slo: Slo): string {
   const left = budgetLeft(slo);
   const fired = slo.tiers.find(({ factor, long, short }) => isAbove(long.rate, factor) && isAbove(short.rate, factor));
-  const burn = fired === undefined ? [] : [`it burns ${burnText(fired.long)}, more than ${fired.factor}`];
+  const burn = fired === undefined ? [] : [`the burn rate is ${burnText(fired.long)}, above ${fired.factor}`];
   const spent = left !== undefined && left <= 0 ? ["the error budget is spent"] : [];
   return [...spent, ...burn, `${percent(left) ?? "?"} of the error budget is left`].join("; ");
 }

@@ -77,7 +77,7 @@ async function requireNamed(connection: ApiConnection, job: ReplayJob, named: nu
   if (matched >= named) return;
   const partner = String(job.body["partner"]);
   if (matched === 0) {
-    const sentence = `no dead letter of ${partner} is of ${named === 1 ? "this event" : "these events"}`;
+    const sentence = `${partner} has no dead letter for ${named === 1 ? "this event" : "these events"}`;
     throw new CommandError("refused", `${plain(sentence)}; heliograph dlq list prints the existing ones`);
   }
   say(`${named - matched} of the ${named} events have no dead letter of ${partner}.`);

@@ -19,12 +19,12 @@ const messageHeaders: ReadonlySet<string> = new Set([
 
 /** For a list of headers that go out together. */
 export const differentNames: Rule<readonly { readonly name: string }[]> = rule(
-  "header names differ in more than upper and lower case",
+  "header names must be unique, ignoring case",
   (headers) => new Set(headers.map(({ name }) => name.toLowerCase())).size === headers.length,
 );
 
 /** For the name of a header that a resource adds to requests. */
 export const noMessageHeader: Rule<string> = rule(
-  "the sender of the request sets this header",
+  "this header is reserved: the HTTP client sets it",
   (name) => !messageHeaders.has(name.toLowerCase()),
 );

@@ -20,14 +20,14 @@ const extremes: ReadonlySet<string> = new Set(["min", "max"]);
 /** Requires that every name in the metrics of a catalog exists in the catalog. */
 const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
   {
-    message: "a metric's stores are stores of this catalog",
+    message: "a metric's stores must be stores of this catalog",
     faults: ({ metrics, stores }) => {
       const names = new Set(stores.map(({ name }) => name));
       return metricFaults(metrics, "stores", (metric) => (metric.stores ?? []).every((store) => names.has(store)));
     },
   },
   {
-    message: "storeIntervals name stores that hold the metric",
+    message: "storeIntervals must refer to stores of the metric",
     faults: ({ metrics, stores }) => {
       const names = stores.map(({ name }) => name);
       return metricFaults(metrics, "source.storeIntervals", (metric) => {
@@ -37,7 +37,7 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
     },
   },
   {
-    message: "the regions of a complianceScope are regions of this catalog's stores",
+    message: "the regions of a complianceScope must be regions of this catalog's stores",
     faults: ({ metrics, stores }) => {
       const regions = new Set(stores.map(({ region }) => region));
       return metricFaults(metrics, "complianceScope.regions", ({ complianceScope }) =>
@@ -46,7 +46,7 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
     },
   },
   {
-    message: "replacedBy names another metric of this catalog",
+    message: "replacedBy must be another metric of this catalog",
     faults: ({ metrics }) => {
       const ids = new Set(metrics.map(({ id }) => id));
       return metricFaults(
@@ -57,7 +57,7 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
     },
   },
   {
-    message: "VictoriaMetrics has neither anchored increases nor native histograms",
+    message: "VictoriaMetrics supports neither anchored increases nor native histograms",
     faults: ({ metrics, stores }) => {
       const names = stores.map(({ name }) => name);
       const plain = new Set(
@@ -72,7 +72,7 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
   },
   ...sloReferenceRules,
   {
-    message: "a metric keeps its unit and its kind of source while schemaVersion stays",
+    message: "a metric's unit and kind of source can only change together with schemaVersion",
     faults: ({ schemaVersion, metrics }, old) => {
       if (old === undefined || old.schemaVersion !== schemaVersion) return [];
       const former = new Map(old.metrics.map((metric) => [metric.id, metric]));
@@ -86,27 +86,27 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
 
 const metricRules: readonly Rule<MetricCatalogMetric>[] = [
   rule(
-    "percentiles need a histogram",
+    "percentiles require a histogram",
     ({ source, aggregations }) => source.histogram !== undefined || !aggregations.some((name) => percentiles.has(name)),
     ".aggregations",
   ),
   rule(
-    "a histogram has neither min nor max",
+    "a histogram supports neither min nor max",
     ({ source, aggregations }) => source.histogram === undefined || !aggregations.some((name) => extremes.has(name)),
     ".aggregations",
   ),
   rule(
-    "a ratio has avg only, since nothing else of a ratio composes",
+    "a ratio supports only avg, because no other aggregation of a ratio composes",
     ({ source, aggregations }) => source.ratio === undefined || aggregations.every((name) => name === "avg"),
     ".aggregations",
   ),
   rule(
-    "defaultAggregation is one of the aggregations",
+    "defaultAggregation must be one of the aggregations",
     ({ defaultAggregation, aggregations }) => aggregations.includes(defaultAggregation),
     ".defaultAggregation",
   ),
   rule(
-    "minStepSeconds is at least two intervals, since an increase needs two samples",
+    "minStepSeconds must be at least two intervals, because an increase needs two samples",
     ({ source, minStepSeconds }) =>
       source.gauge !== undefined ||
       minStepSeconds === undefined ||
@@ -114,23 +114,23 @@ const metricRules: readonly Rule<MetricCatalogMetric>[] = [
     ".minStepSeconds",
   ),
   rule(
-    "requiredRole is set when, and only when, sensitivity is not none",
+    "requiredRole must be set if, and only if, sensitivity is not none",
     ({ sensitivity, requiredRole }) => (sensitivity !== "none") === (requiredRole !== undefined),
     ".requiredRole",
   ),
   rule(
-    "replacedBy, deprecatedAt and sunsetAt are for deprecated metrics",
+    "replacedBy, deprecatedAt and sunsetAt are allowed for deprecated metrics only",
     ({ state, replacedBy, deprecatedAt, sunsetAt }) =>
       state === "Deprecated" || (replacedBy ?? deprecatedAt ?? sunsetAt) === undefined,
     ".state",
   ),
   rule(
-    "a deprecated metric needs deprecatedAt",
+    "a deprecated metric requires deprecatedAt",
     ({ state, deprecatedAt }) => state !== "Deprecated" || deprecatedAt !== undefined,
     ".deprecatedAt",
   ),
   rule(
-    "sunsetAt is at least 180 days after deprecatedAt",
+    "sunsetAt must be at least 180 days after deprecatedAt",
     ({ deprecatedAt, sunsetAt }) => leavesGrace(deprecatedAt, sunsetAt),
     ".sunsetAt",
   ),
@@ -146,29 +146,32 @@ export const metricCatalogRules: readonly PlacedRule[] = [
   ...metricStoreRules,
   ...rulesAt("spec.metrics[]", metricRules),
   ...rulesAt<MetricCatalogMetricSource>("spec.metrics[].source", [
-    rule("a source is exactly one of gauge, counter, ratio and histogram", (source) => kindsOf(source).length === 1),
+    rule(
+      "a source must have exactly one of gauge, counter, ratio and histogram",
+      (source) => kindsOf(source).length === 1,
+    ),
   ]),
   ...matcherPlaces.flatMap((place) => [
     ...rulesAt<MetricCatalogMetricSourceGaugeMatcher>(place, [
       rule(
-        "the value of Matches and NotMatches is an RE2 expression",
+        "the value of Matches and NotMatches must be an RE2 expression",
         ({ op, value }) => op === "Equal" || op === "NotEqual" || isRe2(value),
         ".value",
       ),
     ]),
     ...rulesAt<string>(`${place}.label`, [
-      rule("le holds the bounds of histograms, so no matcher names it", (label) => label !== "le"),
+      rule("no matcher can use le, which contains the bounds of histograms", (label) => label !== "le"),
     ]),
   ]),
   ...rulesAt<MetricCatalogMetricSourceHistogram>("spec.metrics[].source.histogram", [
     rule(
-      "the increase of a native histogram is Extrapolated",
+      "the increase of a native histogram must be Extrapolated",
       ({ type, increase }) => type !== "Native" || increase !== "Anchored",
       ".increase",
     ),
   ]),
   ...rulesAt<string>("spec.metrics[].source.histogram.name", [
-    rule("a histogram's name goes without _bucket, _sum and _count", (name) => !histogramSuffix.test(name)),
+    rule("a histogram's name must not end in _bucket, _sum or _count", (name) => !histogramSuffix.test(name)),
   ]),
   ...rulesAt("spec.slos[]", sloRules),
 ];

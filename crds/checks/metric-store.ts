@@ -35,42 +35,42 @@ export function tenantHeaderOf({ tenancy, prometheus }: MetricCatalogStore): str
 }
 
 const headerNameRules: readonly Rule<string>[] = [
-  rule("requests to the store set this header", (name) => !requestHeaders.has(name.toLowerCase())),
+  rule("this header is reserved: requests to the store set it", (name) => !requestHeaders.has(name.toLowerCase())),
   noMessageHeader,
 ];
 
 const storeUrlRules: readonly Rule<string>[] = [
   ...urlRules(),
-  rule("the URL has no query, since the path of the store's API is appended", (url) => !url.includes("?")),
-  rule("the URL holds only characters of URLs, everything else percent-encoded", (url) => urlCharacters.test(url)),
+  rule("the URL must not have a query, because the path of the store's API is appended", (url) => !url.includes("?")),
+  rule("the URL must contain only valid URL characters; percent-encode all others", (url) => urlCharacters.test(url)),
 ];
 
 /** The CEL rules of a catalog's stores. */
 export const metricStoreRules: readonly PlacedRule[] = [
   ...rulesAt<MetricCatalogStore>("spec.stores[]", [
     rule(
-      "a store is exactly one of prometheus and peer",
+      "a store must have exactly one of prometheus and peer",
       ({ prometheus, peer }) => (prometheus === undefined) !== (peer === undefined),
     ),
     rule(
-      "a peer has its own tenancy and label map, so this store sets neither",
+      "tenancy and labelMap are not allowed for a peer, which has its own",
       ({ peer, tenancy, labelMap }) =>
         peer === undefined || (tenancy === "Labelled" && Object.keys(labelMap).length === 0),
       ".peer",
     ),
     rule(
-      "tenancy StoreHeader needs a tenantHeader, since the flavour has none of its own",
+      "tenancy StoreHeader requires tenantHeader, because the flavour has no default",
       (store) =>
         store.tenancy !== "StoreHeader" || store.prometheus === undefined || tenantHeaderOf(store) !== undefined,
       ".prometheus.tenantHeader",
     ),
     rule(
-      "tenantHeader is for tenancy StoreHeader",
+      "tenantHeader requires tenancy StoreHeader",
       ({ tenancy, prometheus }) => tenancy === "StoreHeader" || prometheus?.tenantHeader === undefined,
       ".prometheus.tenantHeader",
     ),
     {
-      message: "the header of the tenant is not among the fixed headers",
+      message: "the tenant header must not be one of the fixed headers",
       faults: (store) => {
         const names = (store.prometheus?.headers ?? []).map(({ name }) => name.toLowerCase());
         return unless(!names.includes(tenantHeaderOf(store)?.toLowerCase() ?? ""), ".prometheus.headers");
@@ -78,17 +78,22 @@ export const metricStoreRules: readonly PlacedRule[] = [
     },
   ]),
   ...rulesAt<Readonly<Record<string, string>>>("spec.stores[].labelMap", [
-    rule("labelMap names governed labels only", (map) => Object.keys(map).every((label) => governedLabels.has(label))),
-    rule("le holds the bounds of histograms, so no label maps to it", (map) => !Object.values(map).includes("le")),
+    rule("labelMap can only contain governed labels", (map) =>
+      Object.keys(map).every((label) => governedLabels.has(label)),
+    ),
     rule(
-      "labelMap maps no two labels to one name",
+      "no label can map to le, which contains the bounds of histograms",
+      (map) => !Object.values(map).includes("le"),
+    ),
+    rule(
+      "labelMap must not map two labels to the same name",
       (map) => new Set(Object.values(map)).size === Object.keys(map).length,
     ),
   ]),
   ...rulesAt<MetricCatalogStorePrometheus>("spec.stores[].prometheus", [
-    rule("tls is for an https URL", ({ tls, url }) => tls === undefined || url.startsWith("https:"), ".tls"),
+    rule("tls requires an https URL", ({ tls, url }) => tls === undefined || url.startsWith("https:"), ".tls"),
     rule(
-      "maxSourceResolution is for Thanos",
+      "maxSourceResolution requires the flavour Thanos",
       ({ maxSourceResolution, flavour }) => maxSourceResolution === undefined || flavour === "Thanos",
       ".maxSourceResolution",
     ),
@@ -96,14 +101,14 @@ export const metricStoreRules: readonly PlacedRule[] = [
   ...["prometheus", "peer"].flatMap((kind) => rulesAt(`spec.stores[].${kind}.url`, storeUrlRules)),
   ...rulesAt<MetricCatalogStorePeer>("spec.stores[].peer", [
     rule(
-      "the URL of a peer is https, since both sides show a certificate",
+      "the URL of a peer must be https, because both sides present a certificate",
       ({ url }) => url.startsWith("https:"),
       ".url",
     ),
   ]),
   ...rulesAt<MetricCatalogStorePeerAuth>("spec.stores[].peer.auth", [
     rule(
-      "auth is exactly one of bearer and oauth2",
+      "auth must have exactly one of bearer and oauth2",
       ({ bearer, oauth2 }) => (bearer === undefined) !== (oauth2 === undefined),
     ),
   ]),
@@ -112,7 +117,7 @@ export const metricStoreRules: readonly PlacedRule[] = [
   ...rulesAt("spec.stores[].prometheus.headers[].name", headerNameRules),
   ...rulesAt<MetricCatalogStorePrometheusAuth>("spec.stores[].prometheus.auth", [
     rule(
-      "auth is exactly one of basic and bearer",
+      "auth must have exactly one of basic and bearer",
       ({ basic, bearer }) => (basic === undefined) !== (bearer === undefined),
     ),
   ]),

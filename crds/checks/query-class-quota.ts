@@ -8,25 +8,25 @@ import { type PlacedRule, rule, rulesAt } from "./cel-rule.ts";
 /** The CEL rules of QueryClassQuota. */
 export const queryClassQuotaRules: readonly PlacedRule[] = [
   ...rulesAt<readonly QueryClassQuotaClient[]>("spec.clients", [
-    rule("each clientId appears once", (clients) => eachOnce(clients, "clientId")),
-    rule("each scope appears once", (clients) => eachOnce(clients, "scope")),
+    rule("each clientId must be unique", (clients) => eachOnce(clients, "clientId")),
+    rule("each scope must be unique", (clients) => eachOnce(clients, "scope")),
   ]),
   ...rulesAt<QueryClassQuotaClient>("spec.clients[]", [
     rule(
-      "a client has either a clientId or a scope",
+      "a client must have either a clientId or a scope",
       ({ clientId, scope }) => (clientId === undefined) !== (scope === undefined),
     ),
   ]),
   ...rulesAt<QueryClassQuotaCache>("spec.cache", [
     rule(
-      "hotTailSeconds is at most memorySeconds",
+      "hotTailSeconds must be at most memorySeconds",
       ({ memorySeconds, hotTailSeconds }) =>
         memorySeconds === undefined || hotTailSeconds === undefined || hotTailSeconds <= memorySeconds,
     ),
   ]),
   ...rulesAt<QueryClassQuotaPerMetric>("spec.perMetric[]", [
     rule(
-      "a metric has requestsPerSecond or costUnitsPerMinute",
+      "a metric requires requestsPerSecond or costUnitsPerMinute",
       ({ requestsPerSecond, costUnitsPerMinute }) =>
         requestsPerSecond !== undefined || costUnitsPerMinute !== undefined,
     ),

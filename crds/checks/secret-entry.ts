@@ -48,7 +48,7 @@ export function findEntry({ secret: name, entry, fields }: EntryReference, secre
   if (secret === undefined) return problem(fields.secret, "SecretNotFound", "does not exist");
   if (secret === "unreadable") return problem(fields.secret, "SecretNotReadable", "cannot be read");
   const base64 = Object.hasOwn(secret, entry) ? secret[entry] : undefined;
-  if (base64 === undefined) return problem(fields.entry, "SecretKeyMissing", `has no entry ${entry}`);
+  if (base64 === undefined) return problem(fields.entry, "SecretKeyMissing", `has no key ${entry}`);
   return { bytes: Buffer.from(base64, "base64") };
 }
 

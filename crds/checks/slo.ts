@@ -4,14 +4,14 @@ import { rule, type Rule, unless } from "./cel-rule.ts";
 /** Requires that the metric of an objective is in the catalog and counts events. */
 export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
   {
-    message: "an SLO's metric is a metric of this catalog",
+    message: "an SLO's metric must be a metric of this catalog",
     faults: ({ metrics, slos }) => {
       const ids = idsOf(metrics, () => true);
       return sloFaults(slos, "metric", ({ metric }) => ids.has(metric));
     },
   },
   {
-    message: "an SLO's metric is a ratio or a classic histogram, since only those count events exactly",
+    message: "an SLO's metric must be a ratio or a classic histogram, because only those count events exactly",
     faults: ({ metrics, slos }) => {
       const counts = ({ source }: MetricCatalogMetric) =>
         source.ratio !== undefined || source.histogram?.type === "Classic";
@@ -20,14 +20,14 @@ export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
     },
   },
   {
-    message: "an SLO has a threshold when, and only when, its metric is a histogram",
+    message: "an SLO must have a threshold if, and only if, its metric is a histogram",
     faults: ({ metrics, slos }) => {
       const histograms = idsOf(metrics, ({ source }) => source.histogram !== undefined);
       return sloFaults(slos, "threshold", (slo) => (slo.threshold !== undefined) === histograms.has(slo.metric));
     },
   },
   {
-    message: "a public SLO's metric is not sensitive",
+    message: "a public SLO's metric must not be sensitive",
     faults: ({ metrics, slos }) => {
       const sensitive = idsOf(metrics, ({ sensitivity }) => sensitivity !== "none");
       return sloFaults(slos, "public", (slo) => !slo.public || !sensitive.has(slo.metric));
@@ -37,19 +37,23 @@ export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
 
 /** Rules of one objective alone. */
 export const sloRules: readonly Rule<MetricCatalogSlo>[] = [
-  rule("an objective is more than 0 and less than 1", ({ objective }) => objective > 0 && objective < 1, ".objective"),
   rule(
-    "every burn rate is below 1 / (1 - objective), since errors burn no faster even when " +
-      "nothing succeeds; the default of 14.4 needs an objective of at least 0.9306",
+    "an objective must be greater than 0 and less than 1",
+    ({ objective }) => objective > 0 && objective < 1,
+    ".objective",
+  ),
+  rule(
+    "every burn rate must be below 1 / (1 - objective), the burn rate if nothing succeeds; the default of 14.4 " +
+      "requires an objective of at least 0.9306",
     ({ burnRates, objective }) => burnRates.every((rate) => rate * (1 - objective) < 1),
     ".burnRates",
   ),
   rule(
-    "no burn rate is above the one before it",
+    "burn rates must not increase",
     ({ burnRates }) => burnRates.every((rate, tier) => tier === 0 || (burnRates[tier - 1] ?? rate) >= rate),
     ".burnRates",
   ),
-  rule("publicTenants are for a public SLO", (slo) => slo.public || slo.publicTenants === undefined, ".publicTenants"),
+  rule("publicTenants requires a public SLO", (slo) => slo.public || slo.publicTenants === undefined, ".publicTenants"),
 ];
 
 function idsOf(

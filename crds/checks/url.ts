@@ -13,19 +13,19 @@ const userInfo = /^https?:\/\/[^/?#]*@/u;
 /** Rules for every URL of a resource. */
 export function urlRules(): readonly Rule<string>[] {
   return [
-    rule("the URL is absolute, http or https", (url) => absolute.test(url)),
+    rule("the URL must be an absolute http or https URL", (url) => absolute.test(url)),
     rule(
-      "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535",
+      "the host must be a DNS name, an IPv4 address or an IPv6 address in brackets, and the port at most 65535",
       (url) => !absolute.test(url) || authority.test(url),
     ),
     {
-      message: "the brackets hold an IPv6 address",
+      message: "the brackets must contain an IPv6 address",
       faults: (url) => {
         const address = bracketed.exec(url)?.groups?.["address"];
         return unless(address === undefined || isIPv6Address(address));
       },
     },
-    rule("the URL holds no user and no password", (url) => !userInfo.test(url)),
-    rule("the URL has no fragment", (url) => !url.includes("#")),
+    rule("the URL must not contain a user or password", (url) => !userInfo.test(url)),
+    rule("the URL must not have a fragment", (url) => !url.includes("#")),
   ];
 }

@@ -35,61 +35,68 @@ const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%{}]*$/u;
 export const webhookPartnerRules: readonly PlacedRule[] = [
   ...rulesAt<WebhookPartnerSpec>("spec", [
     rule(
-      "the endpoint's URL is https, unless networks.allowPlaintext is true",
+      "the endpoint's URL must be https, unless networks.allowPlaintext is true",
       ({ endpoint, networks }) => networks.allowPlaintext || !endpoint.url.startsWith("http:"),
       ".endpoint.url",
     ),
     rule(
-      "the URL has no query under HmacV1, which signs the path alone",
+      "the URL must not have a query with HmacV1, which signs only the path",
       ({ endpoint, signing }) => signing.scheme !== "HmacV1" || !endpoint.url.includes("?"),
       ".endpoint.url",
     ),
     rule(
-      "ackUrl has no query under HmacV1, which signs the path alone",
+      "ackUrl must not have a query with HmacV1, which signs only the path",
       ({ endpoint, signing }) => signing.scheme !== "HmacV1" || endpoint.ackUrl?.includes("?") !== true,
       ".endpoint.ackUrl",
     ),
   ]),
   ...rulesAt<string>("spec.endpoint.url", [
     ...urlRules(),
-    rule("the only placeholder in the URL is {domain}", (url) => placeholders.test(url)),
-    rule("the URL holds only characters of URLs, everything else percent-encoded", (url) => urlCharacters.test(url)),
+    rule("the only placeholder allowed in the URL is {domain}", (url) => placeholders.test(url)),
+    rule("the URL must contain only valid URL characters; percent-encode all others", (url) => urlCharacters.test(url)),
   ]),
   ...rulesAt("spec.endpoint.headers", [differentNames]),
   ...rulesAt<string>("spec.endpoint.headers[].name", [
-    rule("every delivery sets this header", (name) => !deliveryHeaders.has(name.toLowerCase())),
+    rule("this header is reserved: every delivery sets it", (name) => !deliveryHeaders.has(name.toLowerCase())),
     noMessageHeader,
   ]),
   ...rulesAt<readonly WebhookPartnerSigningKey[]>("spec.signing.keys", [
-    rule("the first key signs every delivery, so it has no notAfter", ([first]) => first?.notAfter === undefined),
-    rule("no two keys refer to the same entry of a Secret", (keys) =>
+    rule(
+      "the first key must not have notAfter, because it signs every delivery",
+      ([first]) => first?.notAfter === undefined,
+    ),
+    rule("keys must refer to different Secret keys", (keys) =>
       allDiffer(keys.map(({ secretRef }) => `${secretRef.name}/${secretRef.key}`)),
     ),
   ]),
   ...rulesAt<readonly string[]>("spec.subscriptions[].tenants", [
-    rule("* is every tenant, so it stands alone", (tenants) => !tenants.includes("*") || tenants.length === 1),
+    rule(
+      "* matches all tenants and cannot be combined with others",
+      (tenants) => !tenants.includes("*") || tenants.length === 1,
+    ),
   ]),
   ...rulesAt<WebhookPartnerDelivery>("spec.delivery", [
     rule(
-      "burst is for a ratePerSecond",
+      "burst requires ratePerSecond",
       ({ burst, ratePerSecond }) => burst === undefined || ratePerSecond !== undefined,
       ".burst",
     ),
   ]),
   ...rulesAt<WebhookPartnerCircuitBreaker>("spec.circuitBreaker", [
     rule(
-      "maxOpenSeconds is at least openSeconds",
+      "maxOpenSeconds must be at least openSeconds",
       ({ openSeconds, maxOpenSeconds }) => openSeconds <= maxOpenSeconds,
       ".maxOpenSeconds",
     ),
   ]),
   ...rulesAt<readonly number[]>("spec.retry.scheduleSeconds", [
-    rule("no wait is shorter than the one before it", (waits) =>
-      waits.every((wait, index) => wait >= (waits[index - 1] ?? 0)),
-    ),
+    rule("delays must not decrease", (waits) => waits.every((wait, index) => wait >= (waits[index - 1] ?? 0))),
   ]),
   ...rulesAt<string>("spec.networks.allowCidrs[]", [
-    rule("the block is an address, a slash and the length of the prefix", (text) => parseCidr(text) !== undefined),
+    rule(
+      "the block must be a CIDR block: an address, a slash and a prefix length",
+      (text) => parseCidr(text) !== undefined,
+    ),
   ]),
 ];
 

@@ -4,7 +4,7 @@
 export interface WebhookPartnerSpec {
   /** The HTTP endpoint that receives the events. */
   readonly endpoint: WebhookPartnerEndpoint;
-  /** How deliveries are signed. */
+  /** Signature scheme of deliveries. */
   readonly signing: WebhookPartnerSigning;
   /** Events that the partner receives. An event that matches several subscriptions is delivered once. */
   readonly subscriptions: readonly WebhookPartnerSubscription[];
@@ -135,7 +135,7 @@ export interface WebhookPartnerEndpointOauth2ClientSecretRef {
   readonly key: string;
 }
 
-/** How deliveries are signed. */
+/** Signature scheme of deliveries. */
 export interface WebhookPartnerSigning {
   /**
    * HmacV1 is HMAC-SHA256 over timestamp, method, path and body hash, in X-Signature. StandardWebhooks is version 1.0.0

@@ -118,7 +118,7 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
       ),
       "a subscription is incomplete",
     ],
-    [isWhole(delivery.maxInFlight, 1), "delivery.maxInFlight is not an integer of at least 1"],
+    [isWhole(delivery.maxInFlight, 1), "delivery.maxInFlight is not a whole number of at least 1"],
     [rate === undefined || areWhole(rate.perSecond, rate.burst), "the rate is incomplete"],
     [maxBacklog === undefined || areWhole(maxBacklog.messages, maxBacklog.bytes), "the backlog is incomplete"],
     [

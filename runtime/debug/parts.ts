@@ -30,7 +30,7 @@ async function get(url: string, signal: AbortSignal): Promise<string> {
   const dispatcher = new Agent({ connect: overlappingConnector({ timeout: connectMsMax }) });
   try {
     const { statusCode, body } = await request(url, { signal, dispatcher });
-    if (statusCode >= 400 && statusCode !== 503) throw new Error(`${url} answers ${statusCode}`);
+    if (statusCode >= 400 && statusCode !== 503) throw new Error(`${url} responded with ${statusCode}`);
     return (await readBoundedBody(body, partBytesMax, url)).toString();
   } finally {
     await dispatcher.destroy();

@@ -83,7 +83,7 @@ export class OtlpExporter {
     this.#exported = counter("exported_total", "Spans that the collector took.");
     this.#dropped = counter(
       "dropped_total",
-      "Spans that no collector has: the queue was full, or the collector refused them or did not answer.",
+      "Dropped spans: the queue was full, or the collector rejected them or did not respond.",
       ["reason"],
     );
   }

@@ -85,27 +85,27 @@ function section(description: string, properties: Record<string, object>, requir
   return { description, type: "object", additionalProperties: false, properties, required };
 }
 
-const maxBytes = integer("Size of the stream, in bytes.", mebibyteBytes, 1024 * gibibyteBytes);
+const maxBytes = integer("Maximum size of the stream, in bytes.", mebibyteBytes, 1024 * gibibyteBytes);
 
 const retention = (what: string): object =>
-  section(`How much is kept of ${what}.`, {
-    maxAgeSeconds: integer("Age, in seconds.", 3600, ageSecondsMax),
+  section(`Retention of ${what}.`, {
+    maxAgeSeconds: integer("Maximum age, in seconds.", 3600, ageSecondsMax),
     maxBytes,
   });
 
 const grantNames = (description: string): object => texts(description, text("A name.", 256), { maxItems: 1024 });
 
 const subjectGrant = section(
-  "Rights of one subject's tokens, in addition to their claims.",
+  "Permissions of a subject's tokens, in addition to their claims.",
   {
     subject: text("Exact value of the sub claim.", 512),
     scopes: grantNames("Scopes of the subject's tokens, in addition to their own."),
     tenants: grantNames("Tenants of the subject's tokens, in addition to their own."),
     roles: grantNames("Roles of the subject's tokens, in addition to their own."),
     partners: texts(
-      "Webhook partners of the subject's tokens, in addition to their own: they see only these.",
+      "Webhook partners of the subject's tokens, in addition to their own; access is limited to these.",
       text(
-        "A partner as namespace/name, or * for every one.",
+        "A partner as namespace/name, or * for all partners.",
         512,
         String.raw`^(\*|[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*)$`,
       ),
@@ -116,23 +116,26 @@ const subjectGrant = section(
 );
 
 const issuer = section(
-  "One trusted issuer of tokens. Its keys come from exactly one of jwksUrl and jwksFile.",
+  "A trusted token issuer, with exactly one of jwksUrl and jwksFile.",
   {
     issuer: text("Exact value of the iss claim; defaults to that of the token in jwksTokenFile.", 512),
     audiences: texts("Accepted values of the aud claim.", text("An audience.", 256), { minItems: 1, maxItems: 16 }),
     jwksUrl: text("URL of the published keys; https, or http on this host.", 2048),
-    jwksCaFile: text("PEM file of the authorities for the host of jwksUrl; without it those that Node trusts.", 4096),
+    jwksCaFile: text("PEM file of the CAs for the host of jwksUrl; defaults to those that Node trusts.", 4096),
     jwksTokenFile: text("File of a bearer token for the host of jwksUrl.", 4096),
-    jwksFile: text("File that holds the keys, as a JWK set.", 4096),
+    jwksFile: text("File with the keys, as a JWK set.", 4096),
     algorithms: texts("Accepted signature algorithms.", { enum: tokenAlgorithms }, { minItems: 1, maxItems: 11 }),
-    tokenBinding: word("Required binding of this issuer's tokens; without it that of the settings.", tokenBindings),
+    tokenBinding: word(
+      "Required binding of this issuer's tokens; defaults to tokenBinding of the settings.",
+      tokenBindings,
+    ),
     tokenType: word(
-      "AccessToken takes only tokens whose header typ is at+jwt (RFC 9068); without it any but those of " +
-        "another purpose.",
+      "AccessToken accepts only tokens with the typ header at+jwt (RFC 9068); by default, all tokens are " +
+        "accepted unless typ states a different purpose.",
       tokenTypes,
     ),
     grants: {
-      description: "Rights by subject, for an issuer whose tokens carry none, such as a Kubernetes cluster.",
+      description: "Permissions by subject, for an issuer whose tokens contain none, such as a Kubernetes cluster.",
       type: "array",
       maxItems: 256,
       items: subjectGrant,
@@ -141,12 +144,12 @@ const issuer = section(
   ["audiences"],
 );
 
-const claimName = (grant: string): object => text(`Name of the claim that carries ${grant}.`, 256);
+const claimName = (grant: string): object => text(`Name of the claim with the ${grant}.`, 256);
 const claims = section(
-  "Names of the claims that carry grants; one that begins with / is a JSON pointer into nested claims.",
+  "Names of the claims that contain permissions; a name that starts with / is a JSON pointer into nested claims.",
   {
-    client: text("Name of the claim that names the client; without it client_id, else azp, else sub.", 256),
-    scopes: text("Name of the claim that carries scopes; without it scope and scp.", 256),
+    client: text("Name of the claim that identifies the client; defaults to client_id, then azp, then sub.", 256),
+    scopes: text("Name of the claim with the scopes; defaults to scope and scp.", 256),
     tenants: claimName("tenants"),
     regions: claimName("regions"),
     environments: claimName("environments"),
@@ -159,26 +162,23 @@ const claims = section(
 const tls = section(
   "TLS of the public port; client certificates are requested but optional.",
   {
-    certFile: text(
-      "PEM file of the certificate and its chain; like the other files, it is read again when it changes.",
-      4096,
-    ),
-    keyFile: text("PEM file of its key.", 4096),
+    certFile: text("PEM file of the certificate and its chain; reloaded when it changes, like the other files.", 4096),
+    keyFile: text("PEM file of the private key.", 4096),
     clientCaFile: text(
-      "PEM file of the authorities whose client certificates count; without it every certificate does, by its " +
-        "thumbprint.",
+      "PEM file of the CAs of accepted client certificates; by default, all certificates are accepted, " +
+        "identified by thumbprint.",
       4096,
     ),
-    minVersion: word("Least version of TLS; without it TLSv1.2.", tlsVersions),
+    minVersion: word("Minimum TLS version; defaults to TLSv1.2.", tlsVersions),
   },
   ["certFile", "keyFile"],
 );
 
 const trustedProxies = section(
-  "Proxies that end TLS and forward the client's certificate.",
+  "Proxies that terminate TLS and forward the client's certificate.",
   {
     addresses: texts(
-      "CIDR blocks of their addresses; the header of any other address is ignored.",
+      "CIDR blocks of their addresses; the header is ignored from other addresses.",
       text("A CIDR block.", 64),
       {
         minItems: 1,
@@ -186,13 +186,14 @@ const trustedProxies = section(
       },
     ),
     certificateHeader: text(
-      "Header with the certificate; without it X-Forwarded-Client-Cert, X-SSL-Client-Cert or Client-Cert, by the form.",
+      "Header with the certificate; defaults to X-Forwarded-Client-Cert, X-SSL-Client-Cert or Client-Cert, " +
+        "depending on the format.",
       128,
       "^[A-Za-z0-9-]+$",
     ),
     certificateForm: word(
       [
-        "Its form. Xfcc: one element, from an Envoy with SANITIZE_SET; a header with more is ignored.",
+        "Its format. Xfcc: a single element, from an Envoy with SANITIZE_SET; a header with more elements is ignored.",
         "XfccAppend: the last element, from an Envoy with APPEND_FORWARD; a SAN that contains a comma can forge it.",
         "EscapedPem: as nginx writes it. ClientCert: RFC 9440.",
       ].join(" "),
@@ -207,11 +208,11 @@ const fieldNames = (description: string): object => texts(description, text("A f
 const allowedForTypes = section(
   "Fields of some event types whose digits are never treated as a card number.",
   {
-    types: texts("Types of events, or patterns such as order.*.", text("A type or pattern.", 128), {
+    types: texts("Event types, or patterns such as order.*.", text("A type or pattern.", 128), {
       minItems: 1,
       maxItems: 64,
     }),
-    fields: texts("Dotted paths from the event on, such as data.order_no or event_id.", text("A field.", 256), {
+    fields: texts("Dotted paths in the event, such as data.order_no or event_id.", text("A field.", 256), {
       minItems: 1,
       maxItems: 1024,
     }),
@@ -232,25 +233,23 @@ export const settingsSchema: object = {
       tokenBindings,
     ),
     partnersClaim: word(
-      "Required refuses tokens on webhook routes that name no partners; Optional lets one that names none see " +
-        "every one.",
+      "Required rejects tokens without a partners claim on webhook routes; Optional gives them access to all partners.",
       partnersClaims,
     ),
     residency: text(
-      "Where NATS keeps data: what stores of another residency answer is not shared through it. Without it, all " +
-        "of it is.",
+      "Location of the data in NATS: responses of stores with a different residency are not shared through it. " +
+        "If absent, all are shared.",
       64,
       "^[A-Za-z0-9][A-Za-z0-9._-]*$",
     ),
     publicUrls: texts(
-      "Origins under which callers know the API, which proofs of RFC 9449 name; without any, what the Host " +
-        "header says.",
+      "Public origins of the API, which DPoP proofs (RFC 9449) must match; defaults to the Host header.",
       text("An origin such as https://api.example.com.", 512, "^https?://[^/]+$"),
       { maxItems: 16 },
     ),
     tls,
     trustedProxies,
-    personalData: section("Personal data that events must not carry.", {
+    personalData: section("Personal data that events must not contain.", {
       forbiddenFields: fieldNames("Names of fields at any depth of data; replaces the default list."),
       allowedFields: fieldNames("Dotted paths below data whose digits are never treated as a card number."),
       allowedForTypes: {
@@ -262,17 +261,17 @@ export const settingsSchema: object = {
     }),
     events: section("Requirements on events.", {
       idForms: texts(
-        "Forms of which every event id must have one: Uuid, Ulid, or TenantPrefix (the tenant, one of . : /, and " +
-          "more); without any, every id is taken.",
+        "Accepted formats of event ids: Uuid, Ulid, or TenantPrefix (the tenant, one of . : /, and at least one " +
+          "more character); by default, all ids are accepted.",
         { enum: eventIdForms },
         { maxItems: 3 },
       ),
     }),
     streams: section("Sizes of the JetStream streams.", {
-      prefix: text("First token of every subject; in capitals, of every stream name.", 16, "^[a-z][a-z0-9]*$"),
-      replicas: word("Copies of every stream.", [1, 3, 5]),
+      prefix: text("Prefix of all subjects and, in capitals, of all stream names.", 16, "^[a-z][a-z0-9]*$"),
+      replicas: word("Number of replicas of each stream.", [1, 3, 5]),
       events: retention("events"),
-      deliveries: section("Size of waiting deliveries, without those to held partners.", {
+      deliveries: section("Maximum size of pending deliveries, except those to held partners.", {
         maxBytes,
       }),
       attempts: retention("attempts"),
@@ -280,31 +279,31 @@ export const settingsSchema: object = {
     }),
     delivery: section("Deliveries to partners.", {
       ownLanesMax: integer(
-        "Partners that have a lane of their own; those beyond share lanes. Without it 800, or 200 when streams " +
-          "have copies.",
+        "Number of partners with a dedicated lane; others share lanes. Defaults to 800, or 200 if streams have " +
+          "several replicas.",
         1,
         ownLanesMaxMax,
       ),
       removedAfterSeconds: integer(
-        "Time from the removal of a partner until its waiting deliveries become dead letters, in seconds.",
+        "Time from the deletion of a partner until its pending deliveries become dead letters, in seconds.",
         1,
         30 * daySeconds,
       ),
     }),
     metrics: section("Metrics queries.", {
       deadlineMs: integer(
-        "Bound on all stores of one query together, in milliseconds: below what clients wait. The " +
-          "timeoutSeconds of a store counts only below it.",
+        "Timeout for all stores of a query, in milliseconds; keep it below the timeout of clients. It also " +
+          "limits timeoutSeconds of stores.",
         100,
         deadlineMsMax,
       ),
     }),
-    console: section("The page at /console.", {
-      enabled: { description: "False answers /console as any unknown path.", type: "boolean" },
-      issuer: text("Issuer with which people sign in: one of issuers whose tokenBinding is Key.", 512),
-      clientId: text("The console as that issuer knows it: a public client.", 256, "^[!-~]+$"),
+    console: section("The console at /console.", {
+      enabled: { description: "If false, /console returns 404.", type: "boolean" },
+      issuer: text("Issuer for signing in: one of issuers, with tokenBinding Key.", 512),
+      clientId: text("Client id of the console at that issuer: a public client.", 256, "^[!-~]+$"),
       scopes: text(
-        "Scopes that the console asks for, with spaces between; without it those that the issuer gives by itself.",
+        "Scopes that the console requests, separated by spaces; defaults to the issuer's default scopes.",
         2048,
         "^[!#-\\[\\]-~]+(?: [!#-\\[\\]-~]+)*$",
       ),

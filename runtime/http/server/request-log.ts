@@ -86,7 +86,7 @@ export function createAudit(log: Logger, now: () => number): Audit {
   return (refused) => {
     const leftOut = limit();
     if (leftOut === undefined) return;
-    log.warn({ audit: "refused", ...refused, ...(leftOut === 0 ? {} : { leftOut }) }, "access refused");
+    log.warn({ audit: "refused", ...refused, ...(leftOut === 0 ? {} : { leftOut }) }, "access denied");
   };
 }
 
@@ -105,10 +105,10 @@ const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 /** Counts and times requests under `heliograph_http_…`. */
 export function createRequestMetrics(registry: Registry): (outcome: RequestOutcome) => void {
   const { counter, histogram } = instrumentsOf(registry, "heliograph_http_");
-  const requests = counter("requests_total", "Requests answered, by route and status.", ["method", "route", "status"]);
+  const requests = counter("requests_total", "Responses by route and status.", ["method", "route", "status"]);
   const duration = histogram(
     "request_duration_seconds",
-    "Time from a request to the end of its response.",
+    "Duration of requests, up to the end of the response.",
     durationBucketsSeconds,
     ["route"],
   );

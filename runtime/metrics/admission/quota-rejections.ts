@@ -55,17 +55,17 @@ function costRejection(short: Balance, balances: readonly Balance[], cheaper: Ch
 
 function adviceOf(suggestion: Suggestion | undefined, isNever: boolean, suggestionSeconds: number): string {
   const never = isNever ? "waiting does not help; " : "";
-  if (suggestion === undefined) return `${never}no coarser step fits, use a shorter window or fewer groups`;
+  if (suggestion === undefined) return `${never}no coarser step fits; use a shorter window or fewer groups`;
   if (!isNever) return "use the suggestion or retry later";
-  const when = suggestionSeconds === 0 ? "" : `, for which enough are left in ${suggestionSeconds} s`;
+  const when = suggestionSeconds === 0 ? "" : `, which fits in ${suggestionSeconds} s`;
   return `${never}use the suggestion${when}`;
 }
 
 function needOf({ charge: { count, limits, metric }, bucket }: Balance, unit: string): string {
   const of = metric === undefined ? "of this class" : `for ${metric}`;
-  const never = count > limits.burst ? `; more than ${limits.burst} are never allowed at once` : "";
+  const never = count > limits.burst ? `; the burst limit is ${limits.burst}` : "";
   const units = count === 1 ? unit.replace(/s$/u, "") : unit;
-  return `the request needs ${count} ${units} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
+  return `the request needs ${count} ${units} ${of}, but ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
 }
 
 function retryAfter(balance: Balance, count: number): { readonly retryAfterSeconds?: number } {
@@ -81,7 +81,7 @@ function waitSeconds({ charge: { limits }, bucket }: Balance, count: number): nu
 /** Builds the rejection of a request above the limit on concurrency, unless no wait admits it. */
 export function busyRejection(most: number, balances: readonly Balance[], cheaper: Cheaper): Refusal {
   if (balances.some(isNeverAdmitted)) return quotaRejection(balances, cheaper);
-  const detail = `${most} requests of this client run in this class already; send the next one after the end of one`;
+  const detail = `${most} requests of this client are already running in this class; wait until one of them completes`;
   return new Refusal("concurrency_exceeded", detail, { retryAfterSeconds: concurrencyRetrySeconds });
 }
 

@@ -79,11 +79,11 @@ function explainStore(parts: readonly PlannedPart[], plan: Plan, context: Extent
 }
 
 const reasons: Readonly<Record<PointSource | "snapshot", string>> = {
-  memory: "read by this pod within the lifetime of the class",
-  finer: "rolled up exactly from narrower points that this pod read within the lifetime of the class",
-  shared: "read by another pod within the lifetime of the class",
-  stale: "read by this pod; its lifetime is over, so it is read again in the background",
-  store: "not cached within the lifetime of the class, so the store was read",
+  memory: "read by this pod within the cache lifetime of the class",
+  finer: "rolled up exactly from narrower points that this pod read within the cache lifetime of the class",
+  shared: "read by another pod within the cache lifetime of the class",
+  stale: "read by this pod; the cache lifetime has expired, so it is refreshed in the background",
+  store: "not cached within the cache lifetime of the class, so the store was read",
   snapshot: "from the data of an earlier page",
 };
 

@@ -133,7 +133,7 @@ export function refuseSunset(metrics: readonly MetricConfig[], nowMs: number): v
   const gone = metrics.find((metric) => isPastSunset(metric, nowMs));
   if (gone?.sunsetAtMs === undefined) return;
   const instead =
-    gone.replacedBy === undefined ? "it has no replacement; leave it out" : `query ${gone.replacedBy} instead`;
+    gone.replacedBy === undefined ? "it has no replacement; remove it" : `query ${gone.replacedBy} instead`;
   throw refuseField(
     "metric_gone",
     "metric",

@@ -55,7 +55,7 @@ function failureReasons(outcomes: readonly PartOutcome[], state: StateOfRegion):
   return [...new Map(reasons.map((reason) => [`${reason.metric} ${reason.detail}`, reason])).values()];
 }
 
-const restingText = "failed repeatedly and was not asked; Retry-After is when it gets a request again";
+const restingText = "failed repeatedly and was not queried; Retry-After is the time of the next request to it";
 
 type FailedState = Extract<StateOfRegion, "failed" | "late" | "unsupported">;
 
@@ -80,7 +80,7 @@ export function mayRunCheaper(errors: readonly StoreError[]): boolean {
 }
 
 /**
- * Refuses a query when no store answered, or when the caller requires a complete response and a part is missing. A
+ * Refuses a query when no store responded, or when the caller requires a complete response and a part is missing. A
  * partial response names its missing regions. Source: seed "Operational Metrics API" §7.
  *
  * @param showsRefusals set when the caller may see the messages of stores that refused a query
@@ -92,7 +92,7 @@ export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, s
   if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
   const reports = regionReports(outcomes);
   const gone = { query, reports, errors, messages: showsRefusals ? refusalsOf(outcomes) : [] };
-  if (errors.length === outcomes.length) throw incomplete("no store answered", gone);
+  if (errors.length === outcomes.length) throw incomplete("no store responded", gone);
   if (query.isCompleteRequired && reports.some(({ state }) => state !== "ok"))
     throw incomplete("the response would not be complete", gone);
 }
@@ -129,7 +129,7 @@ function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   const details = outcomes.flatMap(({ part, outcome }) =>
     outcome.ok || outcome.error.kind !== "refused"
       ? []
-      : `the store ${part.store.config.name} refused the query of ${part.metric.entry.metric.id}: ` +
+      : `the store ${part.store.config.name} rejected the query for ${part.metric.entry.metric.id}: ` +
         outcome.error.message,
   );
   return [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
@@ -153,7 +153,7 @@ function incomplete(what: string, { query, reports, errors, messages }: Missing)
 
 function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
   const detail =
-    "the stores have more data for this than one query may read; use a coarser step, fewer groups or less time";
+    "the stores have more data than one query may read; use a coarser step, fewer groups or a shorter time range";
   return refuseField("result_too_large", "step", detail, {
     suggestion: suggestionFor(query),
     cause: new AggregateError(errors, "too large"),
@@ -202,7 +202,7 @@ export function gapsOf(
     const { region } = part.store.config;
     const metric = part.metric.entry.metric.id;
     const found = `a store of ${region} has a part of ${metric} but no ${lacks}`;
-    const detail = `${found}; the points without it leave this store out`;
+    const detail = `${found}; points without it exclude this store`;
     gaps.push({ region, reason: { metric, code: "part_missing", detail } });
   }
   return uniqueGaps(gaps);

@@ -195,15 +195,17 @@ function resultHints(
     if (isEmpty(own)) {
       if (!isOfAll) return [];
       return [
-        `${id}: no store has a series of it for this time; if that stays so, compare the name and ` +
-          "the kind of its series in the catalog with those of the stores",
+        `${id}: no store has a series for this time range; if this persists, compare the name and ` +
+          "the kind of its series in the catalog with the stores",
       ];
     }
     const { nan, infinite } = metric.recipe.kind === "scalar" ? countOdd(own) : { nan: 0, infinite: 0 };
     const odd = hasSeries(id) ? nan : nan + infinite;
     if (odd === 0) return [];
     const are = odd === 1 ? "is" : "are";
-    return [`${id}: points that are no number are left out; of the values of its stores ${odd} ${are} NaN or infinite`];
+    return [
+      `${id}: points that are not a number are omitted; ${odd} of the values from its stores ${are} NaN or infinite`,
+    ];
   });
 }
 

@@ -111,7 +111,7 @@ function severalAdvice(label: LabelName, value: string): string | undefined {
   const values = value.split(",").map((one) => one.trim());
   if (values.length < 2) return undefined;
   const written = values.slice(0, valuesShownMax).map((one) => `filter_in[${label}]=${shown(one)}`);
-  return `${label}="${shown(value)}" is one value; for several write ${written.join("&")}`;
+  return `${label}="${shown(value)}" is a single value; for several values write ${written.join("&")}`;
 }
 
 /** `"; …"` for an error about the values of a filter, or nothing when none has a comma. */

@@ -56,7 +56,7 @@ export function refuseUnknown(
 /** The value of a parameter; undefined without one. @throws Refusal when it is repeated, empty or too long */
 export function readOne(params: Parameters, name: string, code: ErrorCode = "invalid_request"): string | undefined {
   const values = params.get(name) ?? [];
-  if (values.length > 1) throw refuseField(code, name, `${shown(name)} is given ${values.length} times; give it once`);
+  if (values.length > 1) throw refuseField(code, name, `${shown(name)} is given ${values.length} times; send it once`);
   requireLength(values[0], name, code);
   return values[0];
 }
@@ -79,7 +79,7 @@ export function readMany(
     throw refuseField(
       "invalid_request",
       name,
-      `${name} is given ${values.length} times; give it at most ${most} times`,
+      `${name} is given ${values.length} times; send it at most ${most} times`,
     );
   }
   for (const value of values) requireLength(value, name, "invalid_request", longest);
@@ -93,9 +93,9 @@ export function requireLength(
   code: ErrorCode,
   longest: number = textLengthMax,
 ): void {
-  if (text === "") throw refuseField(code, name, `${shown(name)} is empty; give it a value or leave it out`);
+  if (text === "") throw refuseField(code, name, `${shown(name)} is empty; set a value or remove it`);
   if (text === undefined || Array.from(text).length <= longest) return;
-  throw refuseField(code, shown(name), `${shown(name)} has ${text.length} characters; it may have at most ${longest}`);
+  throw refuseField(code, shown(name), `${shown(name)} has ${text.length} characters; the limit is ${longest}`);
 }
 
 /** The value of a parameter with a closed list of words; undefined without one. @throws Refusal that lists them */
@@ -146,7 +146,7 @@ export function readLabel(
     throw refuseField(
       "forbidden_label",
       shown(field),
-      `the label ${shown(name)} is personal data and forbidden; remove it`,
+      `the label ${shown(name)} is forbidden because it is personal data; remove it`,
     );
   }
   const label = labelsByName.get(name);
@@ -196,11 +196,11 @@ export function isForbiddenLabel(name: string): boolean {
 
 /** The reason for which a filter value is refused, as a predicate; undefined when the value is allowed. */
 export function forbiddenValue(value: string): string | undefined {
-  if (value === "") return "is empty; leave the filter out or name a value";
+  if (value === "") return "is empty; remove the filter or add a value";
   if (value.length > filterValueLengthMax)
-    return `has ${value.length} characters, more than ${filterValueLengthMax}; name a shorter value`;
+    return `has ${value.length} characters, more than ${filterValueLengthMax}; use a shorter value`;
   if (!value.isWellFormed()) return "is not valid Unicode; encode it as UTF-8";
-  if (value.includes("\0")) return "holds a NUL character; remove it";
+  if (value.includes("\0")) return "contains a NUL character; remove it";
   if (looksLikeCard(value)) return "looks like a card number; filter by data that is not personal";
   return looksLikeDocument(value) ? "looks like a document number; filter by data that is not personal" : undefined;
 }

@@ -116,8 +116,7 @@ function once(find: Known): Known {
 
 function readMetrics(params: Parameters): readonly string[] {
   const metrics = [...new Set(readMany(params, "metric", queryLimits.metricsMax))].sort();
-  if (metrics.length === 0)
-    throw refuseField("invalid_request", "metric", "the request names no metric; name one with metric=");
+  if (metrics.length === 0) throw refuseField("invalid_request", "metric", "the request has no metric; add metric=");
   return metrics;
 }
 
@@ -183,11 +182,11 @@ function readFilterValue(params: Parameters, name: string): string {
   const given = params.get(name)?.length ?? 0;
   if (given > 1) {
     const several = shown(name.replace("filter[", "filter_in["));
-    const detail = `${shown(name)} is given ${given} times; give it once, or use ${several} for several values`;
+    const detail = `${shown(name)} is given ${given} times; send it once, or use ${several} for several values`;
     throw refuseField("invalid_filter", name, detail);
   }
   const value = readOne(params, name, "invalid_filter");
-  if (value === undefined) throw refuseField("invalid_filter", name, `${name} has no value; give it one`);
+  if (value === undefined) throw refuseField("invalid_filter", name, `${name} has no value; set one`);
   return value;
 }
 
@@ -196,7 +195,7 @@ function readGroupBy(params: Parameters, known: Known): readonly LabelName[] {
   if (text === undefined) return [];
   const labels = text.split(",").map((name) => readLabel(name.trim(), "group_by", "invalid_group_by", known));
   if (new Set(labels).size < labels.length) {
-    throw refuseField("invalid_group_by", "group_by", `group_by=${shown(text)} names a label twice; name it once`);
+    throw refuseField("invalid_group_by", "group_by", `group_by=${shown(text)} contains a label twice; remove one`);
   }
   return labels.sort();
 }
@@ -207,7 +206,7 @@ export function readSpan(params: Parameters): Pick<RequestedTimes, "from" | "to"
   const last = readOne(params, "last", "invalid_window");
   if (last === undefined) return times;
   if (times.from !== undefined || times.to !== undefined) {
-    throw refuseField("invalid_window", "last", "last excludes from and to, since it ends now; use one of the two");
+    throw refuseField("invalid_window", "last", "last cannot be combined with from or to; use one of them");
   }
   const seconds = parseDuration(last);
   if (seconds !== undefined) return { from: { agoMs: seconds * 1_000 }, to: undefined };
@@ -246,5 +245,5 @@ export function readCount(params: Parameters, name: "limit" | "page", max: numbe
   if (text === undefined) return undefined;
   const count = /^[1-9]\d{0,8}$/u.test(text) ? Number(text) : Number.NaN;
   if (count <= max) return count;
-  throw refuseField(code, name, `${name}=${shown(text)} is not valid; use a whole number from 1 to ${max}`);
+  throw refuseField(code, name, `${name}=${shown(text)} is not valid; use an integer from 1 to ${max}`);
 }

@@ -132,7 +132,7 @@ function requireRange({ startMs, endMs, stepMs }: RangeTimes): void {
   if (stepMs % 1_000 === 0) return;
   const wholeSeconds = Math.ceil(stepMs / 1_000);
   const [own, whole] = alike(stepMs / 1_000, wholeSeconds);
-  const detail = `step=${own} is not an integer of seconds; use step=${whole}`;
+  const detail = `step=${own} is not a whole number of seconds; use step=${whole}`;
   throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(wholeSeconds) } });
 }
 

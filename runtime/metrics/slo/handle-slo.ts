@@ -48,7 +48,7 @@ type SloHandler = (request: SloRequest, context: SloContext) => Promise<MetricsR
  * "Operational Metrics API" §2.5 and §4.5.
  *
  * @param elapsed monotonic milliseconds
- * @throws Refusal for an error of the caller, `store_failed` and `store_timeout` when no store answered; the signal's
+ * @throws Refusal for an error of the caller, `store_failed` and `store_timeout` when no store responded; the signal's
  *   reason
  */
 export function createSloHandler({ elapsed, ...options }: SloOptions & { readonly elapsed: () => number }): SloHandler {
@@ -61,7 +61,7 @@ export function createSloHandler({ elapsed, ...options }: SloOptions & { readonl
   };
   const limited = createConcurrencyLimit(
     anonymousMax,
-    `more than ${anonymousMax} requests without a token are under way in this pod; ask again later`,
+    `more than ${anonymousMax} requests without a token are in progress in this pod; retry later`,
   );
   return (request, context) => {
     const work = () => handleSlo(request, { ...own, ...context });

@@ -56,14 +56,18 @@ export class ExpressionParser {
     if (!this.#reader.isAtKeyword("bool")) return false;
     const { start, end } = this.#reader.take();
     if (isComparison(op)) return true;
-    throw new Fault(`bool stands only behind comparisons, not behind ${op}`, start, { start, end, text: "" });
+    throw new Fault(`bool is only allowed after comparison operators, not after ${op}`, start, {
+      start,
+      end,
+      text: "",
+    });
   }
 
   #refuseMatching(left: Expression, precedence: number): void {
     const keyword = this.#reader.next;
     if (!this.#reader.isAtKeyword("on") && !this.#reader.isAtKeyword("ignoring")) return;
     const kind = keyword.text.toLowerCase() === "on" ? "on" : "ignoring";
-    const problem = `${keyword.text} is not supported, since both sides match by all their labels`;
+    const problem = `${keyword.text} is not supported, because both sides match on all labels`;
     const labels = resultOrError(() => {
       this.#reader.take();
       return parseLabels(this.#reader);
@@ -94,7 +98,7 @@ export class ExpressionParser {
   #parseSigned(): Expression {
     const sign = this.#reader.next;
     if (this.#reader.isAt("+")) {
-      throw new Fault("a plus sign has no effect; leave it out", sign.start, {
+      throw new Fault("unary plus has no effect; remove it", sign.start, {
         start: sign.start,
         end: sign.end,
         text: "",
@@ -114,7 +118,7 @@ export class ExpressionParser {
       this.#reader.take();
       return { kind, value, span: { start, end } };
     }
-    if (kind === "string") throw new Fault("a string is no value of an expression; write a number or a metric", start);
+    if (kind === "string") throw new Fault("a string is not an expression; use a number or a metric", start);
     if (kind === "name") return this.#parseNamed(this.#reader.take());
     if (this.#reader.isAt("(")) return this.#parseGroup(token);
     if (this.#reader.isAt("{")) return parseSelector(this.#reader, undefined);
@@ -146,7 +150,7 @@ export class ExpressionParser {
     const after = before === undefined ? parseBy(this.#reader) : undefined;
     const [of, second] = args;
     if (of === undefined) throw new Fault(`${op} has nothing to aggregate`, name.start);
-    if (second !== undefined) throw new Fault(`${op} takes one argument`, second.span.start);
+    if (second !== undefined) throw new Fault(`${op} requires exactly one argument`, second.span.start);
     const span = { start: name.start, end: after?.end ?? end };
     return { kind: "aggregate", op, by: (before ?? after)?.labels, of, span };
   }
@@ -178,7 +182,7 @@ export class ExpressionParser {
     const { start, end } = name;
     const advice = adviceFor(known);
     const near = nearestName(known);
-    const why = advice?.why ?? `the functions are ${[...functions.keys()].join(", ")}`;
+    const why = advice?.why ?? `supported functions: ${[...functions.keys()].join(", ")}`;
     const text = advice === undefined ? near : advice.instead;
     const edit = text === "argument" ? this.#lastArgument(name) : text && { start, end, text };
     return new Fault(`${shorten(name.text)} is not supported; ${why}`, start, edit === "" ? undefined : edit);
@@ -204,11 +208,11 @@ export class ExpressionParser {
     if (kind === "string") return this.#reader.unexpected(wanted);
     const lower = text.toLowerCase();
     if (lower === "offset" || lower === "@") {
-      return new Fault(`${lower} is not supported; ask for other times in the request`, start);
+      return new Fault(`${lower} is not supported; set other times in the request`, start);
     }
     if (["%", "^", "atan2"].includes(lower)) return new Fault(`the operator ${lower} is not supported`, start);
     if (lower === "[" && expression?.kind !== "selector") {
-      return new Fault("subqueries are not supported; only a metric takes a window, before any function", start);
+      return new Fault("subqueries are not supported; a range is allowed only on a metric", start);
     }
     return this.#reader.unexpected(wanted);
   }
@@ -230,5 +234,5 @@ export class ExpressionParser {
 }
 
 function tooDeep(start: number): Fault {
-  return new Fault(`more than ${depthMax} parts stand inside of each other; split the expression`, start);
+  return new Fault(`the expression is nested deeper than ${depthMax} levels; split it`, start);
 }

@@ -140,7 +140,7 @@ function windowMs(reader: TokenReader, { value, start, end }: Token): number {
   const isWhole = Math.abs(ms - value * 1_000) < windowPrecisionMs;
   if (isWhole && ms >= 1 && ms <= durationMsMax) return ms;
   const written = shorten(reader.text.slice(start, end));
-  throw new Fault(`the range ${written} is not an integer of milliseconds from 1ms to 292y`, start);
+  throw new Fault(`the range ${written} is not a whole number of milliseconds from 1ms to 292y`, start);
 }
 
 /** The refusal of a window with steps of its own. Over a plain selector the window alone has the same meaning. */

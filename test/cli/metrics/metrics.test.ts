@@ -57,12 +57,12 @@ describe("the parameters of a query", () => {
   });
 
   test.each([
-    ["query cpu_util --last 2h --from 2026-01-01T00:00:00Z", "--last excludes --from and --to."],
-    ["query cpu_util --last soon", "--last is a duration such as 30m, 6h or 7d, not soon."],
-    ["query cpu_util --filter tenant", "--filter is LABEL=VALUE, not tenant."],
-    ["query cpu_util --filter tenant=a --tenant b", "filter[tenant] is given twice; give it once."],
-    ["query cpu_util --plan -o csv", "--plan prints table or json, not csv."],
-    ["query cpu_util -o xml", "--output is one of table, chart, csv, json, curl, not xml."],
+    ["query cpu_util --last 2h --from 2026-01-01T00:00:00Z", "--last cannot be combined with --from or --to."],
+    ["query cpu_util --last soon", "--last must be a duration such as 30m, 6h or 7d, not soon."],
+    ["query cpu_util --filter tenant", "--filter must be LABEL=VALUE, not tenant."],
+    ["query cpu_util --filter tenant=a --tenant b", "filter[tenant] is given twice."],
+    ["query cpu_util --plan -o csv", "--plan supports table or json, not csv."],
+    ["query cpu_util -o xml", "--output must be one of table, chart, csv, json, curl, not xml."],
     ["query", "query needs a METRIC."],
   ])("of %j are refused", async (line, sentence) => {
     await expect(read(line)).rejects.toThrow(sentence);
@@ -201,8 +201,8 @@ describe("the result of an objective", () => {
   test.each([
     ["ok", calm, "green", "50 % of the error budget is left"],
     ["recovering", { ...calm, status: "recovering" }, "green", "50 % of the error budget is left"],
-    ["critical", { ...slo, status: "critical" }, "red", "it burns 20 over 1h, more than 14.4; 50 % of"],
-    ["increasing", { ...slo, status: "increasing" }, "red", "it burns 20 over 1h, more than 14.4; 50 % of"],
+    ["critical", { ...slo, status: "critical" }, "red", "the burn rate is 20 over 1h, above 14.4; 50 % of"],
+    ["increasing", { ...slo, status: "increasing" }, "red", "the burn rate is 20 over 1h, above 14.4; 50 % of"],
     [
       "overspent",
       { ...calm, status: "critical", error_budget: { total: 0.01, spent: 0.02, remaining: -0.01 } },
@@ -213,13 +213,13 @@ describe("the result of an objective", () => {
       "too few events",
       { ...calm, status: "insufficient_data", events: { good: 6, total: 7 } },
       "undecided",
-      "7 events, of which 100 are needed",
+      "7 events of at least 100 required",
     ],
     [
       "too few events without a region",
       { ...calm, status: "insufficient_data", regions: [{ region: "eu", state: "partial" }] },
       "undecided",
-      "1000 events, of which 100 are needed; data is missing of eu (partial)",
+      "1000 events of at least 100 required; data is missing from eu (partial)",
     ],
     [
       "without any store",
@@ -233,10 +233,10 @@ describe("the result of an objective", () => {
       "undecided",
       "stores did not respond in time",
     ],
-    ["ok without a region", { ...calm, regions: someMissing }, "undecided", "data is missing of latam (late)"],
-    ["red without a region", { ...calm, status: "critical", regions: someMissing }, "red", "missing of latam (late)"],
+    ["ok without a region", { ...calm, regions: someMissing }, "undecided", "data is missing from latam (late)"],
+    ["red without a region", { ...calm, status: "critical", regions: someMissing }, "red", "missing from latam (late)"],
     ["a status of a later server", { ...calm, status: "degraded" }, "undecided", "the status degraded is not known"],
-    ["critical without a region", { ...slo, status: "critical", regions: someMissing }, "red", "it burns 20"],
+    ["critical without a region", { ...slo, status: "critical", regions: someMissing }, "red", "the burn rate is 20"],
   ] as const)("that is %s", (_what, view, result, why) => {
     expect(resultOf(view as unknown as Slo)).toEqual({ result, why: expect.stringContaining(why) });
   });

@@ -193,7 +193,7 @@ describe("heliograph events", () => {
 
   test.each([
     ["events list", "default/nope", "no partner default/nope is visible to the token"],
-    ["events list", "nope", "--partner is namespace/name, such as default/acme"],
+    ["events list", "nope", "--partner must be NAMESPACE/NAME, such as default/acme"],
     ["events tail", "default/nope", "no partner default/nope is visible to the token"],
     ["dlq redrive evt-nowhere --yes", "default/acme", "default/acme has no dead letter for this event"],
   ])("%s of %s says what there is not, and ends with 11", async (words, label, sentence) => {
@@ -238,7 +238,7 @@ test("heliograph partners ping waits for the end of a test event", async () => {
   });
   expect(await command("partners", "ping", "acme")).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("namespace/name"),
+    stderr: expect.stringContaining("NAMESPACE/NAME"),
   });
   expect(await command("partners", "ping", "default/nobody")).not.toMatchObject({ code: 0 });
 });

@@ -154,8 +154,8 @@ describe("a compiled partner", () => {
     expect(Object.values(config.material)).toEqual([written.toString("base64")]);
     const { ambiguousKeys, warnings } = first(results);
     expect(ambiguousKeys).toEqual([
-      `the signing key current is base64 without whsec_: its ${length} bytes as written sign, but libraries of Standard ` +
-        "Webhooks decode it to 32. If the recipient decodes it, write whsec_ in front",
+      `the signing key current is base64 without whsec_: deliveries are signed with its ${length} bytes as written, ` +
+        "but Standard Webhooks libraries decode it to 32. If the recipient decodes it, add the prefix whsec_",
     ]);
     expect(warnings).toEqual(expect.arrayContaining([...ambiguousKeys]));
   });

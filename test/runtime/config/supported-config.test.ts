@@ -95,7 +95,11 @@ describe("a configuration of another version of the program", () => {
     ],
     ["a state that is not known", withAcme({ state: "Dormant" }), "does not support the state Dormant"],
     ["an empty retry schedule", withAcme({ retry: { scheduleSeconds: [] } }), "there is no retry schedule"],
-    ["no cap on what is in flight", withAcme({ delivery: {} }), "delivery.maxInFlight is not an integer of at least 1"],
+    [
+      "no cap on what is in flight",
+      withAcme({ delivery: {} }),
+      "delivery.maxInFlight is not a whole number of at least 1",
+    ],
     [
       "a rate of nothing",
       withAcme({ delivery: { maxInFlight: 1, rate: { perSecond: 0, burst: 1 } } }),

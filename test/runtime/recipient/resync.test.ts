@@ -15,7 +15,7 @@ test("names the status of a refusal by a proxy, whose body is a page, and does n
   const options = { url: `http://127.0.0.1:${server.port}`, token: () => "token", pollMs: 1 };
   await expect(resync(deltaAfter("evt_1"), options)).rejects.toMatchObject({
     name: "ResyncError",
-    message: "The sender answered 403 (no code): The response contains no reason.",
+    message: "The sender responded with 403 (no code): The response contains no reason.",
     status: 403,
   });
   expect(requests).toBe(1);

@@ -153,16 +153,16 @@ describe("leaves are refused", () => {
       "the range [30s] is below the minimum range of 60s; use [60s]",
     ],
     [
-      "with a range that is not an integer of seconds",
+      "with a range that is not a whole number of seconds",
       { times: { timeMs: nowMs }, width: 90.5 },
       "invalid_step query",
-      "the range [90.5s] is not an integer of seconds; use [91s]",
+      "the range [90.5s] is not a whole number of seconds; use [91s]",
     ],
     [
-      "with a step that is not an integer of seconds",
+      "with a step that is not a whole number of seconds",
       { times: last(hour, 1_500) },
       "invalid_step step",
-      "step=1.5s is not an integer of seconds; use step=2s",
+      "step=1.5s is not a whole number of seconds; use step=2s",
     ],
     [
       "without a step",
