@@ -128,9 +128,8 @@ export class FrameSplitter {
 export function parseFrame<T extends KubeObject>(what: string, frame: string): WatchEvent<T> | undefined {
   const { type, object } = parseJson(what, frame);
   if (type === "ERROR") throw errorOfStatus(what, readStatus(object));
-  if (typeof type !== "string" || typeof object !== "object" || object === null || !("metadata" in object)) {
+  if (typeof type !== "string" || typeof object !== "object" || object === null || !("metadata" in object))
     throw new KubeError("transient", `${what}: a frame is not an event`, { reason: "BadFrame" });
-  }
   // The server's schema checks the object; this function checks only the envelope.
   return eventTypes.has(type) ? ({ type, object } as WatchEvent<T>) : undefined;
 }

@@ -112,9 +112,8 @@ export class Informer<T extends KubeObject> {
 
   /** Calls the handler for every cached object and for every later change. */
   onChange(handler: ChangeHandler<T>): void {
-    for (const [key, object] of this.#store.entries()) {
+    for (const [key, object] of this.#store.entries())
       this.#handlers.call(handler, { kind: "added", key, object, previous: undefined, origin: "initial" });
-    }
     this.#handlers.add(handler);
   }
 

@@ -56,9 +56,8 @@ export class ObjectStore<T extends KubeObject> {
   put(object: T, origin: Origin, same?: "resync"): readonly ObjectChange<T>[] {
     const key = keyOf(object);
     const previous = this.#objects.get(key);
-    if (previous !== undefined && isSame(previous, object)) {
+    if (previous !== undefined && isSame(previous, object))
       return same === undefined ? [] : [{ kind: same, key, object: previous, previous: undefined, origin }];
-    }
     const isSuccessor = previous !== undefined && previous.metadata.uid !== object.metadata.uid;
     const ends = isSuccessor ? this.remove(previous, origin) : [];
     this.#objects.set(key, object);

@@ -247,9 +247,8 @@ export class ResourceControllers {
       throw error;
     }
     const regarding = regardingOf(object);
-    for (const transition of transitionsBetween(before, status, outcome?.result)) {
+    for (const transition of transitionsBetween(before, status, outcome?.result))
       this.#options.events.record({ ...transition, regarding, action: "Reconcile" });
-    }
   }
 
   #forget(kind: Kind, name: string): ReconcileResult {

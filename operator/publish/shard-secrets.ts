@@ -267,9 +267,8 @@ function resultOf(
   const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 } =
     secret.metadata.annotations ?? {};
   const isOurs = written !== undefined && sha256 === written.sha256 && /^[1-9]\d{0,14}$/u.test(revision);
-  if (isOurs && secret.data?.[shardEntry] === Buffer.from(written.bytes).toString("base64")) {
+  if (isOurs && secret.data?.[shardEntry] === Buffer.from(written.bytes).toString("base64"))
     return { revision: Number(revision), sha256, shard: written.shard };
-  }
   return readShardSecret(secret, name, counts);
 }
 

@@ -56,9 +56,8 @@ export function changedSpan(earlier: FinishedMetric, grid: PointGrid, reads: Poi
   const isChanged = (index: number): boolean => {
     const before = index + shift;
     if (before < 0 || before >= count) return true;
-    for (let range = 0; range < reads.length; range += 1) {
+    for (let range = 0; range < reads.length; range += 1)
       if (reads[range]?.[index] !== earlier.reads[range]?.[before]) return true;
-    }
     return false;
   };
   let begin = 0;

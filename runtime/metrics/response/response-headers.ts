@@ -176,9 +176,8 @@ export function extentStatuses(sourcedRanges: readonly SourcedRange[], grid: Poi
   for (const { startMs, count, source } of sourcedRanges) {
     const rank = pointSources.indexOf(source) + 1;
     const first = Math.round((startMs - grid.startMs) / grid.stepMs);
-    for (let index = Math.max(0, first); index < Math.min(grid.count, first + count); index += 1) {
+    for (let index = Math.max(0, first); index < Math.min(grid.count, first + count); index += 1)
       farthest[index] = Math.max(farthest[index] ?? 0, rank);
-    }
   }
   return foldEqual(farthest);
 }

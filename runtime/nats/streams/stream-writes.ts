@@ -82,9 +82,8 @@ function noteResult(state: StreamState, stream: string, result: PublishResult, n
   if (result.kind === "stored") {
     state.storedAtMs = nowMs;
     state.fault = undefined;
-  } else if (result.kind === "refused" && !fullCodes.has(result.code)) {
+  } else if (result.kind === "refused" && !fullCodes.has(result.code))
     state.fault = `${stream} stores nothing: ${result.detail}`;
-  }
 }
 
 /** Without a connection, the part `nats` has the fault. */

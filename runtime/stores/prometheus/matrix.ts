@@ -69,9 +69,8 @@ function matrixEntries(data: unknown): readonly MatrixEntry[] {
     const { metric, values, histograms } = (entry ?? {}) as Readonly<Record<string, unknown>>;
     const lists = [values, histograms].filter((list) => list !== undefined);
     const isReadable = lists.every((list) => Array.isArray(list) || typeof list === "number");
-    if (typeof metric !== "object" || metric === null || lists.length === 0 || !isReadable) {
+    if (typeof metric !== "object" || metric === null || lists.length === 0 || !isReadable)
       throw new StoreError("malformed", "a matrix entry has no metric or no values");
-    }
     return { labels: metric, values: values ?? [], histograms: histograms ?? [] } as MatrixEntry;
   });
 }
@@ -124,9 +123,8 @@ export function matrixOfVector(data: unknown): unknown {
 export function decodeVector(data: unknown): readonly VectorSample[] {
   return resultOf(data, "vector").map((entry) => {
     const { metric, value } = (entry ?? {}) as Readonly<Record<string, unknown>>;
-    if (typeof metric !== "object" || metric === null || !Array.isArray(value) || typeof value[1] !== "string") {
+    if (typeof metric !== "object" || metric === null || !Array.isArray(value) || typeof value[1] !== "string")
       throw new StoreError("malformed", "a vector entry has no metric or no value");
-    }
     return { labels: metric as StoreLabels, value: parseSample(value[1]) };
   });
 }
@@ -184,9 +182,8 @@ type BucketRow = readonly [boundaries: number, lower: string, upper: string, cou
 
 function decodeHistogram(histogram: unknown): StoreHistogram {
   const { count, sum, buckets = [] } = (histogram ?? {}) as Readonly<Record<string, unknown>>;
-  if (typeof count !== "string" || typeof sum !== "string" || !Array.isArray(buckets)) {
+  if (typeof count !== "string" || typeof sum !== "string" || !Array.isArray(buckets))
     throw new StoreError("malformed", "a histogram has no count, no sum or no buckets");
-  }
   return {
     count: parseSample(count),
     sum: parseSample(sum),

@@ -140,9 +140,8 @@ function ask(
 }
 
 function validationIn(outcome: AttemptOutcome, origin: string, nowMs: number): Validation {
-  if (outcome.kind === "failure") {
+  if (outcome.kind === "failure")
     return { failure: { ...outcome, detail: `validation of the endpoint: ${outcome.detail}` } };
-  }
   const rate = outcome.headers["webhook-allowed-rate"]?.trim() ?? "*";
   const why = refusalIn(outcome, origin) ?? rateFault(rate);
   if (why !== undefined) {

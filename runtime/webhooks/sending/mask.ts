@@ -50,9 +50,8 @@ export function maskOutcome(
   url?: Pick<URL, "search" | "searchParams">,
 ): AttemptOutcome {
   const { warnings } = outcome;
-  if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined && !warnings)) {
+  if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined && !warnings))
     return outcome;
-  }
   const mask = createMask([...secretsOf(requestHeaders), ...querySecrets(url)]);
   const masked = { ...outcome, headers: maskHeaders(outcome.headers, mask), body: mask(outcome.body) };
   return warnings === undefined ? masked : { ...masked, warnings: warnings.map(mask) };
@@ -128,9 +127,8 @@ function* rangesIn(text: string, wordsFor: (text: string) => readonly string[], 
   let position = 0;
   const starts = [0, ...tokens.map(({ length }) => (position += length))];
   for (const word of found) {
-    for (let at = decoded.indexOf(word); at !== -1; at = decoded.indexOf(word, at + word.length)) {
+    for (let at = decoded.indexOf(word); at !== -1; at = decoded.indexOf(word, at + word.length))
       yield [starts[at] ?? 0, starts[at + word.length] ?? 0];
-    }
   }
 }
 

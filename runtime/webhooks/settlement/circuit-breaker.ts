@@ -104,9 +104,8 @@ function afterClosed(failuresBefore: number, step: Step): BreakerState {
 function afterOpen(state: OpenBreaker, step: Step): BreakerState {
   const { health, pauseMs, bounds, nowMs } = step;
   const failures = state.failures + (health === "failing" ? 1 : 0);
-  if (state.cause === "rate_limited" && failures >= bounds.failures) {
+  if (state.cause === "rate_limited" && failures >= bounds.failures)
     return openedByFailures(failures, bounds.openMs, nowMs, step);
-  }
   const untilMs = Math.max(state.untilMs, nowMs + pauseMs);
   const isSame = untilMs === state.untilMs && (state.cause === "failures" || failures === state.failures);
   return isSame ? state : { ...state, untilMs, failures };
@@ -124,9 +123,8 @@ function afterProbe(state: Extract<BreakerState, { kind: "probing" }>, step: Ste
 function afterFailedProbe(state: Extract<BreakerState, { kind: "probing" }>, step: Step): BreakerState {
   const { pauseMs, bounds, nowMs } = step;
   const failures = state.failures + 1;
-  if (state.cause === "failures") {
+  if (state.cause === "failures")
     return openedByFailures(failures, Math.min(state.restMs * 2, bounds.maxOpenMs), state.sinceMs, step);
-  }
   if (pauseMs > 0 && failures < bounds.failures) return rateLimited(failures, state.sinceMs, step);
   // Without a circuit breaker, a failed probe only ends the pause that the partner requested.
   const isOff = bounds === policyWithoutBreaker;

@@ -89,9 +89,8 @@ export function createPartnerMetrics(registry: Registry) {
       const own = label(partner);
       ends.inc({ partner: own, state });
       attempts.observe(attemptNumber(delivery));
-      if (settlement.kind === "delivered") {
+      if (settlement.kind === "delivered")
         durations.observe({ partner: own }, Math.max(0, nowMs - delivery.acceptedAtMs) / secondMs);
-      }
     },
     /** Deliveries that are due or in flight: all, and by partner. A partner that is not listed has none. */
     backlog: (all: number, byPartner: readonly (readonly [partner: string, due: number])[]) => {
@@ -117,18 +116,15 @@ export function createPartnerMetrics(registry: Registry) {
     },
     /** Counts held partners, and partners whose last good version is applied. */
     configured: (partners: readonly Pick<PartnerConfig, "held" | "lastGoodSinceMs">[]) => {
-      for (const reason of heldReasons) {
+      for (const reason of heldReasons)
         held.set({ reason }, partners.filter((partner) => partner.held === reason).length);
-      }
       lastGood.set(partners.filter(({ lastGoodSinceMs }) => lastGoodSinceMs !== undefined).length);
     },
     /** Age of the delivery that has been due for longest, in seconds, of a partner or of all. */
     oldestDue: (partner: string | undefined, seconds: number) => {
-      if (partner === undefined) {
-        oldest.set(seconds);
-      } else if (label(partner) !== otherLabel) {
-        oldestOf.set({ partner }, seconds);
-      } else {
+      if (partner === undefined) oldest.set(seconds);
+      else if (label(partner) !== otherLabel) oldestOf.set({ partner }, seconds);
+      else {
         othersDue[seconds > 0 ? "set" : "delete"](partner, seconds);
         oldestOf.set(
           { partner: otherLabel },

@@ -126,22 +126,18 @@ export class Lanes {
     // The consumers of the lanes pulled now were created before the list is read.
     const pulled = this.#current().map(([lane, worker]) => ({ lane, worker, queues: worker.queues }));
     const found = await this.#deps.context.deliveries.lanes();
-    for (const { lane, worker, queues } of pulled) {
+    for (const { lane, worker, queues } of pulled)
       worker.startOver(queues.filter((queue) => found.get(lane)?.includes(queue) !== true));
-    }
     const used = this.#used();
     // A maintenance job removes the lanes of removed partners.
     const isKnown = (lane: string): boolean => isSharedLane(lane) || this.#partners.has(lane);
     this.#leftovers = new Set([...found.keys()].filter((lane) => !used.has(lane) && isKnown(lane)));
     this.reconcile();
-    for (const [lane, own] of this.#own) {
-      if (found.get(lane)?.includes("retry") === true) own.findRetries();
-    }
+    for (const [lane, own] of this.#own) if (found.get(lane)?.includes("retry") === true) own.findRetries();
     for (const lane of this.#leftovers) {
       // An edit may have given the lane back to its partner during the removal of the previous one.
-      if (!this.#used().has(lane) && this.#deps.ownership.isOwner(lane)) {
+      if (!this.#used().has(lane) && this.#deps.ownership.isOwner(lane))
         await this.#deps.context.deliveries.removeLane(lane);
-      }
     }
   }
 
@@ -168,9 +164,8 @@ export class Lanes {
   /** Attempts straight from events that are under way, by lane. */
   direct(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
-    for (const { delivery } of this.#common.direct.values()) {
+    for (const { delivery } of this.#common.direct.values())
       counts.set(delivery.partner, (counts.get(delivery.partner) ?? 0) + 1);
-    }
     return counts;
   }
 

@@ -143,9 +143,8 @@ describe("a repeated form", () => {
     await post("query=up");
     const socket = connect(port, "127.0.0.1");
     const answer = text(socket);
-    for (const piece of [head(body.length), body.slice(0, 3), body.slice(3, 7), body.slice(7)]) {
+    for (const piece of [head(body.length), body.slice(0, 3), body.slice(3, 7), body.slice(7)])
       await new Promise<void>((resolve) => socket.write(piece, () => resolve()));
-    }
     expect(await answer).toContain(JSON.stringify([["query", [body.slice(6)]]]));
     expect(asked).toBe(expected);
   });

@@ -34,10 +34,11 @@ function pointOf(
   for (let at = timeMs - widthMs + sampleMs; at <= timeMs; at += sampleMs) {
     const value = truth(name, at, askedMs);
     // Not all of a sign or in order, and some of them no numbers.
-    if (value !== undefined)
+    if (value !== undefined) {
       samples.push(
         name === "whole" ? ((at / sampleMs) % 7) - 3 + value / 1e9 : (at / sampleMs) % 11 === 0 ? Number.NaN : value,
       );
+    }
   }
   if (samples.length === 0) return undefined;
   const numbers = samples.filter((value) => !Number.isNaN(value));
