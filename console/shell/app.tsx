@@ -10,9 +10,10 @@ import { Announcer } from "../components/announcer.tsx";
 import { PreferencesProvider } from "../components/preferences.tsx";
 import { RouterProvider } from "../router/router.tsx";
 import { takeFragmentToken } from "../sign-in/fragment-token.ts";
-import { createTokenSession, type Session } from "../sign-in/session.ts";
+import type { Session } from "../sign-in/session.ts";
+import { leaveEverywhere, tellTabs, useSessionEnd, useTabMessages } from "../sign-in/use-session-end.ts";
 import { SignInPage } from "../sign-in/sign-in-page.tsx";
-import type { SignedOut, Start } from "../sign-in/start-session.ts";
+import { openWithToken, storedStart, type SignedOut, type Start } from "../sign-in/start-session.ts";
 import { Frame } from "./frame.tsx";
 import { Outlet } from "./outlet.tsx";
 
@@ -23,11 +24,32 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
     hasLeft: false,
   });
   const again = current.start.kind === "signed-in" ? current.start.again : current.start;
+  const session = current.start.kind === "signed-in" ? current.start.session : undefined;
   const useToken = (token: string): void => {
-    const session = createTokenSession(token);
-    setCurrent({ start: { kind: "signed-in", session, again }, hasLeft: false });
+    void openWithToken(token, 0).then((opened) => {
+      setCurrent({ start: { kind: "signed-in", session: opened, again }, hasLeft: false });
+      if (opened.id !== undefined) tellTabs("entered");
+    });
   };
+  const leave = (): void => setCurrent({ start: again, hasLeft: true });
   useNewToken(again, useToken);
+  useTabMessages((message) => {
+    // A session in the memory of this tab belongs to it alone.
+    if (session !== undefined && session.id === undefined) return;
+    if (message === "left") {
+      session?.forget();
+      leave();
+      return;
+    }
+    void storedStart(again).then((stored) => {
+      if (stored.kind !== "signed-in" || stored.session.id === session?.id) return;
+      session?.forget();
+      setCurrent({ start: stored, hasLeft: false });
+    });
+  });
+  useEffect(() => {
+    if (session?.id !== undefined) tellTabs("entered");
+  }, []);
   return (
     <PreferencesProvider>
       <Announcer>
@@ -38,7 +60,7 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
               session={current.start.session}
               again={again}
               onToken={useToken}
-              onLeave={() => setCurrent({ start: again, hasLeft: true })}
+              onLeave={leave}
             />
           ) : (
             <SignInPage state={current.start} hasLeft={current.hasLeft} onToken={useToken} />
@@ -97,9 +119,13 @@ function SignedIn({ session, again, onToken, onLeave }: SignedInProps): JSX.Elem
   }, [api]);
   const view = useMemo(() => ({ api, me }), [api, me]);
   const leave = (): void => {
-    void session.end();
+    void leaveEverywhere(session);
     onLeave();
   };
+  useSessionEnd(session, () => {
+    session.forget();
+    onLeave();
+  });
   return (
     <SessionContext.Provider value={view}>
       <Frame pages={pages} me={me} onSignOut={leave} onToken={onToken} ended={hasEnded ? again : undefined}>

@@ -1,7 +1,7 @@
 // Sign-in at an issuer: code flow with PKCE as a public client, and tokens bound to a key of this page. Loaded only
 // where the server names an issuer.
 import * as oauth from "oauth4webapi";
-import { createKeySession } from "./key-session.ts";
+import { startKeySession } from "./key-session.ts";
 import { storePendingSignIn, type PendingSignIn } from "./pending-sign-in.ts";
 import type { Session } from "./session.ts";
 
@@ -42,8 +42,8 @@ export async function goToIssuer(own: IssuerClient, returnTo: string): Promise<v
 }
 
 /**
- * Ends a sign-in with the parameters that the issuer sent back. The key is made here, after the way there and back: a
- * token is bound where it is asked for, so no key ever has to be stored.
+ * Ends a sign-in with the parameters that the issuer sent back. The key is made here, because a token is bound
+ * when it is requested.
  * @throws Error with what the issuer says
  */
 export async function finishSignIn(
@@ -54,9 +54,10 @@ export async function finishSignIn(
   const server = await readServer(own);
   const client: oauth.Client = { client_id: own.clientId, [oauth.clockSkew]: own.clockSkewSeconds };
   const parameters = oauth.validateAuthResponse(server, client, returned, state);
-  const key = oauth.DPoP(client, await oauth.generateKeyPair("ES256"));
+  const key = await oauth.generateKeyPair("ES256");
+  const proof = oauth.DPoP(client, key);
   const tokens = await withNonce(async () => {
-    const options = { DPoP: key, signal: AbortSignal.timeout(issuerMsMax), ...insecureOption(own.issuer) };
+    const options = { DPoP: proof, signal: AbortSignal.timeout(issuerMsMax), ...insecureOption(own.issuer) };
     const none = oauth.None();
     const uri = redirectUri();
     const response = await oauth.authorizationCodeGrantRequest(
@@ -70,7 +71,9 @@ export async function finishSignIn(
     );
     return oauth.processAuthorizationCodeResponse(server, client, response);
   });
-  return createKeySession({ server, client, key, tokens, insecure: insecureOption(own.issuer) });
+  const { clientId, clockSkewSeconds } = own;
+  const issuer = { server, isInsecure: insecureOption(own.issuer)[oauth.allowInsecureRequests] === true };
+  return startKeySession({ key, clientId, clockSkewSeconds, issuer, tokens });
 }
 
 /** Runs a request once more when the server asks for a number of its own in the proof, which the key has kept. */

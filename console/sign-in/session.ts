@@ -1,23 +1,29 @@
 import type { SendRequest } from "../api/client.ts";
 
-/** A signed-in reader. Everything that proves it is in the memory of this page. */
+/** A signed-in person. */
 export interface Session {
+  /** Of a session that all tabs share; undefined for one in the memory of this tab. */
+  readonly id?: string;
   readonly send: SendRequest;
-  /** Forgets all of it, here and where the issuer offers it. Requests after it are refused. */
+  /** Forgets the session in this tab. Requests after it are rejected. */
+  readonly forget: () => void;
+  /** Forgets the session in this tab and revokes its tokens if the issuer can. */
   end(): Promise<void>;
 }
 
-/** A session with a plain token, such as the one of `heliograph open`. */
+/** A session with a plain token, which is in the memory of this tab only. */
 export function createTokenSession(token: string): Session {
   let held: string | undefined = token;
+  const forget = (): void => {
+    held = undefined;
+  };
   return {
     send: async (path, init) => {
       const headers = new Headers(init.headers);
       if (held !== undefined) headers.set("authorization", `Bearer ${held}`);
       return fetch(path, { ...init, headers });
     },
-    end: async () => {
-      held = undefined;
-    },
+    forget,
+    end: async () => forget(),
   };
 }

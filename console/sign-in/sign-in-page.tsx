@@ -51,7 +51,7 @@ function Way({ state, goesAlone, onToken }: WayProps): JSX.Element {
     return (
       <>
         <p>This program runs on your machine. A command makes a token and opens the console with it:</p>
-        <CodeBlock text="heliograph open" what="the command" />
+        <CodeBlock text={state.command ?? "heliograph open"} what="the command" />
         <TokenForm onToken={onToken} />
       </>
     );
@@ -67,7 +67,7 @@ function Way({ state, goesAlone, onToken }: WayProps): JSX.Element {
   );
 }
 
-/** Takes a token that the reader has from elsewhere. It stays in memory, as every token does. */
+/** Takes a token from elsewhere. One that this program cannot bind to a key stays in the memory of the tab. */
 function TokenForm({ onToken }: Pick<SignInPageProps, "onToken">): JSX.Element {
   const [token, setToken] = useState("");
   const use = (event: SubmitEvent): void => {

@@ -4,6 +4,7 @@ import { takeFragmentToken } from "./fragment-token.ts";
 import type { IssuerClient } from "./issuer-sign-in.ts";
 import { takePendingSignIn } from "./pending-sign-in.ts";
 import { createTokenSession, type Session } from "./session.ts";
+import { readSession } from "./session-store.ts";
 
 /** Where a reader stands before the first page. */
 export type Start = { readonly kind: "signed-in"; readonly session: Session; readonly again: SignedOut } | SignedOut;
@@ -13,7 +14,7 @@ export type SignedOut =
   /** There is an issuer to go to. `reason` says why the way there is not taken without a click. */
   | { readonly kind: "issuer"; readonly reason?: string; readonly signIn: (returnTo: string) => Promise<void> }
   /** The program on this machine: a command makes the token. */
-  | { readonly kind: "local" }
+  | { readonly kind: "local"; readonly command: string | null }
   /** The installation names no issuer for the console. */
   | { readonly kind: "unset" };
 
@@ -21,32 +22,52 @@ const configMsMax = 15_000;
 /** A smaller difference is the time that the answer took. */
 const skewSecondsMin = 5;
 
-/** Reads what the server says of sign-in, and signs in with what the address holds. @throws Error without a server */
+/**
+ * Reads how the server lets people sign in. A token in the address and a return from the issuer come first, then the
+ * session that this browser stores. @throws Error without a server
+ */
 export async function startSession(): Promise<Start> {
   const token = takeFragmentToken(location, history);
   const { config, skewSeconds } = await readConfig();
-  const local = { kind: "local" } as const;
-  if (config.is_local && token !== undefined) {
-    return { kind: "signed-in", session: createTokenSession(token), again: local };
+  if (config.issuer !== null && config.client_id !== null && token === undefined) {
+    return startAtIssuer({
+      issuer: config.issuer,
+      clientId: config.client_id,
+      scopes: config.scopes ?? "",
+      clockSkewSeconds: skewSeconds,
+    });
   }
-  if (config.issuer === null || config.client_id === null) return config.is_local ? local : { kind: "unset" };
-  return startAtIssuer({
-    issuer: config.issuer,
-    clientId: config.client_id,
-    scopes: config.scopes ?? "",
-    clockSkewSeconds: skewSeconds,
-  });
+  const again: SignedOut = config.is_local ? { kind: "local", command: config.open_command } : { kind: "unset" };
+  if (config.is_local && token !== undefined) {
+    return { kind: "signed-in", session: await openWithToken(token, skewSeconds), again };
+  }
+  return storedStart(again);
+}
+
+/** A session with a token that a person gave: bound to a key and stored if the program can bind it. */
+export async function openWithToken(token: string, clockSkewSeconds: number): Promise<Session> {
+  const { startBoundSession } = await import("./start-bound-session.ts");
+  const bound = await startBoundSession(token, clockSkewSeconds).catch(() => undefined);
+  return bound ?? createTokenSession(token);
+}
+
+/** The session that this browser stores, else what to do without one. */
+export async function storedStart(again: SignedOut): Promise<Start> {
+  const stored = await readSession(Date.now());
+  if (stored === undefined) return again;
+  const { createKeySession } = await import("./key-session.ts");
+  return { kind: "signed-in", session: createKeySession(stored), again };
 }
 
 async function startAtIssuer(client: IssuerClient): Promise<Start> {
   const { finishSignIn, goToIssuer, returnPath } = await import("./issuer-sign-in.ts");
   const again = { kind: "issuer", signIn: (returnTo: string) => goToIssuer(client, returnTo) } as const;
-  if (location.pathname !== returnPath) return again;
+  if (location.pathname !== returnPath) return storedStart(again);
   const returned = new URLSearchParams(location.search);
   const pending = takePendingSignIn(sessionStorage);
   history.replaceState(null, "", pending?.returnTo ?? `${basePath}/`);
   if (pending === undefined) {
-    return { ...again, reason: "The issuer answered a sign-in that this tab did not begin." };
+    return { ...again, reason: "The issuer responded to a sign-in that this tab did not start." };
   }
   try {
     return { kind: "signed-in", session: await finishSignIn(client, pending, returned), again };

@@ -62,6 +62,8 @@ interface PreparedParts {
   readonly podId: string;
   /** Trusted issuers besides those of the settings. */
   readonly issuers: readonly TrustedIssuer[];
+  /** Folder whose key signs the tokens of `heliograph open`. @default no command of this machine makes tokens */
+  readonly dataFolder?: string;
   /** The streams as they are kept outside NATS. @default the pods alone remember them */
   readonly streamRecord?: StreamRecord;
 }

@@ -141,8 +141,11 @@ async function openConsole({ plan, settings, prepared }: ProgramContext): Promis
     plan.log.warn({ err: error, folder: builtFolder }, "files of the console not readable");
     return undefined;
   });
-  const proveOrigin = prepared.issuers.find((issuer) => issuer.proveOrigin !== undefined)?.proveOrigin;
-  return consoleRoutes({ files, settings: settings.console, proveOrigin, version });
+  const { proveOrigin, bindToKey } = prepared.issuers.find((issuer) => issuer.proveOrigin !== undefined) ?? {};
+  const { dataFolder } = prepared;
+  const isLocal = proveOrigin !== undefined && bindToKey !== undefined && dataFolder !== undefined;
+  const local = isLocal ? { proveOrigin, bindToKey, dataFolder } : undefined;
+  return consoleRoutes({ files, settings: settings.console, local, version });
 }
 
 /**

@@ -1,4 +1,5 @@
 // Starts the whole product from a folder.
+import { resolve } from "node:path";
 import { allowAll } from "../../crds/policy.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { FolderRecordFile } from "../config/folder/folder-record.ts";
@@ -62,6 +63,7 @@ async function prepare(
     natsAccess: async () => nats ?? startEmbeddedNats(options, shutdown),
     podId: `standalone-${await dataFolderId(dataFolder)}`,
     issuers: [await developmentIssuer(options)],
+    dataFolder: resolve(dataFolder),
   };
 }
 

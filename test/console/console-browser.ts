@@ -108,7 +108,10 @@ function isOwn(url: string): boolean {
 
 /** Chromium writes each refused request of a page to the log. */
 function isRefusal(text: string, url: string): boolean {
-  return /^Failed to load resource: .* status of 4\d\d/u.test(text) && !url.includes("/console/");
+  return (
+    /^Failed to load resource: .* status of 4\d\d/u.test(text) &&
+    (!url.includes("/console/") || url.endsWith("/console/token"))
+  );
 }
 
 async function watchPolicy(context: BrowserContext, faults: string[]): Promise<void> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createTokenSession } from "../../console/sign-in/session.ts";
 import { takeFragmentToken } from "../../console/sign-in/fragment-token.ts";
 import { storePendingSignIn, takePendingSignIn } from "../../console/sign-in/pending-sign-in.ts";
+import { isInForce } from "../../console/sign-in/session-store.ts";
 import { skewOf } from "../../console/sign-in/start-session.ts";
 
 /** What the functions use of a browser's storage. */
@@ -72,6 +73,26 @@ describe("skewOf", () => {
     [null, 0, 0],
   ])("of %s at %s ms is %s s", (date, nowMs, seconds) => {
     expect(skewOf(date, nowMs)).toBe(seconds);
+  });
+});
+
+describe("isInForce", () => {
+  const [minute, hour] = [60_000, 3_600_000];
+  const nowMs = 100 * hour;
+  const session = { startedMs: nowMs - hour, usedMs: nowMs - minute, endsMs: nowMs + minute };
+
+  test.each([
+    ["in use", {}, true],
+    ["unused for 29 minutes", { usedMs: nowMs - 29 * minute }, true],
+    ["unused for 30 minutes", { usedMs: nowMs - 30 * minute }, false],
+    ["of 11 hours", { startedMs: nowMs - 11 * hour }, true],
+    ["of 12 hours", { startedMs: nowMs - 12 * hour }, false],
+    ["whose token has ended", { endsMs: nowMs - 1 }, false],
+    ["whose token has ended and can be renewed", { endsMs: nowMs - 1, refresh: "r" }, true],
+    ["whose token has no known end", { endsMs: Number.POSITIVE_INFINITY }, true],
+    ["used in the future, after the clock went back", { usedMs: nowMs + 2 * minute }, false],
+  ])("of a session %s", (_name, change, expected) => {
+    expect(isInForce({ ...session, ...change }, nowMs)).toBe(expected);
   });
 });
 

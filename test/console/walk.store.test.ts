@@ -68,9 +68,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
       expect(proofs.length).toBeGreaterThan(1);
       expect(proofs.filter((proof) => !/^DPoP [\w-]+\.[\w-]+\.[\w-]+$/u.test(proof))).toEqual([]);
       expect(new Set(proofs).size).toBe(proofs.length);
-      expect(await storedTexts(page)).toEqual([]);
-      await page.getByRole("button", { name: "Sign out" }).click();
-      await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+      await expectKeptEverywhere(tab);
       expect(tab.faults).toEqual([]);
       await tab.close();
     });
@@ -97,7 +95,6 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
       await page.getByRole("link", { name: "Partners", exact: true }).click();
       await see(tab, "Partners", ["default/acme-payments"]);
       expect(tokens.size).toBeGreaterThan(1);
-      expect(await storedTexts(page)).toEqual([]);
       expect(tab.faults).toEqual([]);
       await tab.close();
       installation.signInBy({});
@@ -110,11 +107,25 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
       await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
       expect(page.url()).toBe(`${installation.url}/console/`);
       expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
-      expect(await storedTexts(page)).toEqual([]);
-      await page.getByRole("button", { name: "Sign out" }).click();
-      await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+      await expectKeptEverywhere(tab);
       expect(await tab.audit()).toEqual([]);
       expect(tab.faults).toEqual([]);
+      await tab.close();
+    });
+
+    test("and is signed out after 30 minutes without a key or a click, even if the page polls", async () => {
+      const tab = await visitor.open();
+      const { page } = tab;
+      await page.clock.install();
+      await page.goto(await installation.address("/", "admin"));
+      await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+      await page.clock.runFor("29:00");
+      await page.getByRole("heading", { level: 1, name: "Home" }).click();
+      await page.clock.runFor("29:00");
+      expect(await page.getByRole("heading", { level: 1 }).innerText()).toBe("Home");
+      await page.clock.runFor("02:00");
+      await page.getByRole("heading", { name: "You are signed out" }).waitFor();
+      expect((await storedSession(page)).access).toBe("");
       await tab.close();
     });
 
@@ -225,6 +236,56 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     await tab.close();
   });
 });
+
+/**
+ * A session that a reload and a new tab keep, and that signing out ends in both. What is stored holds no key that a
+ * script can read.
+ */
+async function expectKeptEverywhere({ page }: ConsoleTab): Promise<void> {
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+  const stored = await storedSession(page);
+  expect(stored).toMatchObject({ isExtractable: false, exported: "InvalidAccessError" });
+  expect(stored.access).not.toBe("");
+  const copied = { headers: { authorization: `Bearer ${stored.access}` } };
+  expect((await fetch(new URL("/v1/me", page.url()), copied)).status).toBe(401);
+  const other = await page.context().newPage();
+  await other.goto(page.url().replace(/console\/.*$/u, "console/partners"));
+  await other.getByRole("heading", { level: 1, name: "Partners" }).waitFor();
+  await other.getByRole("button", { name: "Sign out" }).click();
+  for (const tab of [page, other]) await tab.getByRole("heading", { name: "You are signed out" }).waitFor();
+  expect(await storedTexts(page)).toEqual(["heliograph-console"]);
+  expect(await storedSession(page)).toEqual({ access: "", isExtractable: undefined, exported: "" });
+  await other.close();
+}
+
+interface StoredFacts {
+  readonly access: string;
+  readonly isExtractable: boolean | undefined;
+  /** Name of the error of reading the private key out. */
+  readonly exported: string;
+}
+
+async function storedSession(page: ConsoleTab["page"]): Promise<StoredFacts> {
+  return page.evaluate(async () => {
+    const database = await new Promise<IDBDatabase>((resolve) => {
+      const opening = indexedDB.open("heliograph-console");
+      opening.onsuccess = () => resolve(opening.result);
+    });
+    const stored = await new Promise<{ access: string; key: CryptoKeyPair } | undefined>((resolve) => {
+      const reading = database.transaction("sessions").objectStore("sessions").get("current");
+      reading.onsuccess = () => resolve(reading.result as { access: string; key: CryptoKeyPair } | undefined);
+    });
+    database.close();
+    if (stored === undefined) return { access: "", isExtractable: undefined, exported: "" };
+    const { privateKey } = stored.key;
+    const exported = await crypto.subtle.exportKey("jwk", privateKey).then(
+      () => "read",
+      (error: unknown) => (error as Error).name,
+    );
+    return { access: stored.access, isExtractable: privateKey.extractable, exported };
+  });
+}
 
 /** Everything that a page left in the browser. */
 async function storedTexts(page: ConsoleTab["page"]): Promise<readonly string[]> {

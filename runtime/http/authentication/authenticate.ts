@@ -25,6 +25,18 @@ import {
 const issuersShown = 4;
 const issuerCharactersShown = 256;
 
+/**
+ * The same token bound to a key: whoever sends it must prove the key (RFC 9449), until it ends as before.
+ * @param jkt thumbprint of the public key, base64url
+ * @param origin at which the connection arrived
+ * @returns undefined for a token that is invalid or already bound
+ */
+export type BindToKey = (
+  token: string,
+  jkt: string,
+  origin: string | undefined,
+) => Promise<{ readonly token: string; readonly expiresAtMs: number } | undefined>;
+
 /** One issuer with its keys. */
 export interface TrustedIssuer {
   readonly settings: IssuerSettings;
@@ -34,6 +46,8 @@ export interface TrustedIssuer {
    * machine; the issuer's tokens may then name that origin as their audience.
    */
   readonly proveOrigin?: (nonce: string, origin: string) => Promise<string>;
+  /** Present with {@link proveOrigin}. */
+  readonly bindToKey?: BindToKey;
 }
 
 /** Evidence of a request besides its token: the token belongs to its sender. */

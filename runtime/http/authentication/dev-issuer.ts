@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT, type JWK } from "jose";
-import type { TrustedIssuer } from "./authenticate.ts";
+import type { BindToKey, TrustedIssuer } from "./authenticate.ts";
 import { KeySource } from "./key-source.ts";
 
 /** `iss` of the local development issuer. */
@@ -12,6 +12,7 @@ export const devAudience = "heliograph";
 
 const algorithm = "ES256";
 const keyFileName = "dev-issuer.jwk.json";
+const tokenType = "at+jwt";
 const originProofType = "heliograph-origin+jwt";
 /** Both processes are on one machine. */
 const originProofSeconds = 60;
@@ -24,7 +25,7 @@ export function devKeyPath(dataFolder: string): string {
 /** An issuer of tokens that only a standalone program on the same data folder trusts. */
 interface DevIssuer {
   /** Its public half, for verification. */
-  readonly trusted: TrustedIssuer;
+  readonly trusted: TrustedIssuer & Required<Pick<TrustedIssuer, "proveOrigin" | "bindToKey">>;
   /**
    * A signed token with these claims. Times are Unix milliseconds and seconds.
    * @param audience the one origin that shall accept the token @default every program on the data folder
@@ -53,12 +54,28 @@ export async function openDevIssuer(dataFolder: string): Promise<DevIssuer> {
   const { d, ...publicJwk } = (await readKey(path)) ?? (await makeKey(path));
   const key = await importJWK({ ...publicJwk, d } as JWK, algorithm);
   const publicKey = await importJWK(publicJwk as JWK, algorithm);
+  const header = { alg: algorithm, kid: String(publicJwk["kid"]), typ: tokenType };
   const proveOrigin = async (nonce: string, origin: string): Promise<string> =>
     new SignJWT({ nonce, origin })
       .setProtectedHeader({ alg: algorithm, typ: originProofType })
       .setIssuer(devIssuerName)
       .setExpirationTime(`${originProofSeconds}s`)
       .sign(key);
+  const bindToKey: BindToKey = async (token, jkt, origin) => {
+    const options = {
+      issuer: devIssuerName,
+      typ: tokenType,
+      algorithms: [algorithm],
+      audience: [devAudience, ...(origin === undefined ? [] : [origin])],
+      requiredClaims: ["exp"],
+    };
+    const verified = await jwtVerify(token, publicKey, options).catch(() => undefined);
+    // A bound token stays with its key.
+    if (verified === undefined || verified.payload["cnf"] !== undefined) return undefined;
+    const { payload } = verified;
+    const bound = await new SignJWT({ ...payload, cnf: { jkt } }).setProtectedHeader(header).sign(key);
+    return { token: bound, expiresAtMs: Number(payload.exp) * 1_000 };
+  };
   return {
     trusted: {
       settings: {
@@ -70,6 +87,7 @@ export async function openDevIssuer(dataFolder: string): Promise<DevIssuer> {
       },
       keys: new KeySource(async () => ({ keys: [publicJwk] })),
       proveOrigin,
+      bindToKey,
     },
     provenOrigin: async (proof, nonce) => {
       const options = { issuer: devIssuerName, typ: originProofType, algorithms: [algorithm], requiredClaims: ["exp"] };
@@ -79,7 +97,7 @@ export async function openDevIssuer(dataFolder: string): Promise<DevIssuer> {
     },
     sign: (claims, nowMs, ttlSeconds, audience = devAudience) =>
       new SignJWT({ ...claims })
-        .setProtectedHeader({ alg: algorithm, kid: String(publicJwk["kid"]), typ: "at+jwt" })
+        .setProtectedHeader(header)
         .setIssuer(devIssuerName)
         .setAudience(audience)
         .setIssuedAt(Math.floor(nowMs / 1000))

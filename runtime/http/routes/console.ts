@@ -1,3 +1,4 @@
+import type { BoundToken } from "../../../api/console.ts";
 import type { ConsoleSettings } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { chooseAmong } from "../representation/representations.ts";
@@ -23,15 +24,25 @@ export interface ConsoleFile {
 /** The built console by its paths below `/console/`, such as `assets/index-1a2b.js`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
-/** Signs a nonce and the origin of this server with the key of the data folder. */
-type ProveOrigin = (nonce: string, origin: string) => Promise<string>;
+/** The issuer of the data folder of a program on this machine. */
+interface LocalIssuer {
+  /** Signs a nonce and the origin of this server. */
+  readonly proveOrigin: (nonce: string, origin: string) => Promise<string>;
+  /** Binds a token of this issuer to the key of a thumbprint; undefined for a token that is invalid or bound. */
+  readonly bindToKey: (
+    token: string,
+    jkt: string,
+    origin: string | undefined,
+  ) => Promise<{ readonly token: string; readonly expiresAtMs: number } | undefined>;
+  readonly dataFolder: string;
+}
 
 interface ConsoleOptions {
   /** Undefined when the console was not built. */
   readonly files: ConsoleFiles | undefined;
   readonly settings: ConsoleSettings;
   /** Present when the program trusts tokens that commands on this machine sign. */
-  readonly proveOrigin?: ProveOrigin | undefined;
+  readonly local?: LocalIssuer | undefined;
   /** Version of the program. */
   readonly version: string;
 }
@@ -45,12 +56,12 @@ const assetsFolder = "assets/";
  * out of the folder.
  */
 export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
-  const { settings, proveOrigin, version, files } = options;
+  const { settings, local, version, files } = options;
   const config = {
     issuer: settings.issuer ?? null,
     client_id: settings.clientId ?? null,
     scopes: settings.scopes ?? null,
-    is_local: proveOrigin !== undefined,
+    is_local: local !== undefined,
     version,
   };
   const policy = policyOf(settings);
@@ -62,20 +73,75 @@ export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
     {
       ...open,
       path: "/console/config.json",
-      answer: async (request) => ({ status: 200, body: { ...config, ...(await originProof(request, proveOrigin)) } }),
+      answer: async (request) => ({
+        status: 200,
+        body: { ...config, open_command: openCommand(request, local), ...(await originProof(request, local)) },
+      }),
     },
+    ...(local === undefined ? [] : [bindingRoute(local)]),
   ];
+}
+
+const loopback: readonly string[] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
+
+/** The command that opens this console, for people on this machine; null for everyone else. */
+function openCommand({ address, origin }: ApiRequest, local: LocalIssuer | undefined): string | null {
+  if (local === undefined || origin === undefined || address === undefined || !loopback.includes(address)) return null;
+  const quoted = /^[\w./-]+$/u.test(local.dataFolder)
+    ? local.dataFolder
+    : `'${local.dataFolder.replaceAll("'", String.raw`'\''`)}'`;
+  return `heliograph open --data ${quoted} --url ${origin}`;
+}
+
+/** `POST /console/token`: binds the token of `heliograph open` to a key of the page, before the page stores it. */
+function bindingRoute({ bindToKey }: LocalIssuer): Route {
+  return {
+    ...open,
+    method: "POST",
+    path: "/console/token",
+    bodyBytesMax: bindingBytesMax,
+    answer: async ({ body, origin, nowMs }) => {
+      const { token, jkt } = parseBinding(body);
+      const bound = await bindToKey(token, jkt, origin);
+      if (bound === undefined)
+        throw new Refusal("token_invalid", "The token is not valid here, or it is already bound to a key.");
+      const answer: BoundToken = {
+        token: bound.token,
+        expires_in: Math.max(0, Math.floor((bound.expiresAtMs - nowMs) / 1_000)),
+      };
+      return { status: 200, headers: { "Cache-Control": "no-store" }, body: answer };
+    },
+  };
+}
+
+const bindingBytesMax = 16_384;
+const thumbprintForm = /^[\w-]{43}$/u;
+
+/** @throws Refusal `invalid_request` */
+function parseBinding(body: Uint8Array): { readonly token: string; readonly jkt: string } {
+  const { token, jkt } = membersOf(body);
+  if (typeof token === "string" && typeof jkt === "string" && thumbprintForm.test(jkt)) return { token, jkt };
+  throw new Refusal("invalid_request", "The body is JSON with token and jkt, the SHA-256 thumbprint of a public key.");
+}
+
+function membersOf(body: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(body).toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
 }
 
 /** The proof that a nonce in the query asks for: the key of the data folder signs it with the origin of this server. */
 async function originProof(
   { query, origin }: ApiRequest,
-  proveOrigin: ProveOrigin | undefined,
+  local: LocalIssuer | undefined,
 ): Promise<{ readonly proof?: string }> {
   const nonce = query.get("nonce")?.[0];
-  if (proveOrigin === undefined || nonce === undefined || origin === undefined) return {};
+  if (local === undefined || nonce === undefined || origin === undefined) return {};
   if (!nonceForm.test(nonce)) throw new Refusal("invalid_request", "nonce must be 22 to 128 base64url characters.");
-  return { proof: await proveOrigin(nonce, origin) };
+  return { proof: await local.proveOrigin(nonce, origin) };
 }
 
 const nonceForm = /^[\w-]{22,128}$/u;

@@ -1,8 +1,9 @@
+import { hash } from "node:crypto";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect, createServer as createRelay, type AddressInfo, type Server } from "node:net";
 import { join } from "node:path";
-import { decodeJwt } from "jose";
+import { calculateJwkThumbprint, decodeJwt, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
@@ -73,7 +74,7 @@ async function serve(
         : consoleRoutes({
             ...own,
             files: console.files,
-            proveOrigin: console.isLocal ? trusted.proveOrigin : undefined,
+            local: console.isLocal ? { ...trusted, dataFolder: data } : undefined,
           })),
     ],
   });
@@ -102,6 +103,55 @@ describe("heliograph open", () => {
       roles: ["sre"],
       is_console_admin: true,
     });
+  });
+
+  test("gets a token that the page binds to its key; a copy of the bound token is useless without the key", async () => {
+    const { stdout } = await open(["--url", local, "--data", data, "--ttl", "30m"]);
+    const token = stdout.trim().split("#token=")[1] ?? "";
+    const { privateKey, publicKey } = await generateKeyPair("ES256");
+    const jwk = await exportJWK(publicKey);
+    const bind = async (body: unknown) => {
+      const response = await fetch(`${local}/console/token`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      return { status: response.status, body: (await response.json()) as Readonly<Record<string, unknown>> };
+    };
+    const jkt = await calculateJwkThumbprint(jwk);
+    const bound = await bind({ token, jkt });
+    const { token: access, expires_in: seconds } = bound.body;
+    expect([bound.status, Math.abs(Number(seconds) - 1_800) < 30]).toEqual([200, true]);
+    expect(decodeJwt(String(access))).toMatchObject({ ...decodeJwt(token), cnf: { jkt } });
+
+    const proof = await new SignJWT({
+      htm: "GET",
+      htu: `${local}/v1/me`,
+      ath: hash("sha256", String(access), "base64url"),
+    })
+      .setProtectedHeader({ alg: "ES256", typ: "dpop+jwt", jwk })
+      .setJti("one")
+      .setIssuedAt()
+      .sign(privateKey);
+    const me = async (headers: Readonly<Record<string, string>>) => (await fetch(`${local}/v1/me`, { headers })).status;
+    expect(await me({ authorization: `DPoP ${String(access)}`, dpop: proof })).toBe(200);
+    expect(await me({ authorization: `Bearer ${String(access)}` })).toBe(401);
+    expect(await me({ authorization: `DPoP ${String(access)}`, dpop: proof })).toBe(401);
+
+    const other = await calculateJwkThumbprint(await exportJWK((await generateKeyPair("ES256")).publicKey));
+    expect(await bind({ token: access, jkt: other })).toMatchObject({ status: 401, body: { code: "token_invalid" } });
+    expect(await bind({ token: `${token}x`, jkt })).toMatchObject({ status: 401 });
+    expect(await bind({ token, jkt: "short" })).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+    expect(await bind([])).toMatchObject({ status: 400 });
+  });
+
+  test("is the command that the page of this program prints", async () => {
+    const config = (await (await fetch(`${local}/console/config.json`)).json()) as { readonly open_command: string };
+    expect(config.open_command).toBe(`heliograph open --data ${data} --url ${local}`);
+    const { code, stdout } = await runProgram(config.open_command.split(" ").slice(1), { environment: {} });
+    expect([code, stdout.startsWith(`${local}/console/#token=`)]).toEqual([0, true]);
+    const far = (await (await fetch(`${elsewhere}/console/config.json`)).json()) as { readonly open_command: unknown };
+    expect(far.open_command).toBeNull();
   });
 
   test("prints the console of any other server without a token", async () => {

@@ -55,7 +55,12 @@ function serverWith(options: Given = { files }) {
     routes: consoleRoutes({
       files: options.files,
       settings: options.settings ?? { enabled: true },
-      proveOrigin: async (nonce, origin) => `${nonce} ${origin}`,
+      local: {
+        proveOrigin: async (nonce, origin) => `${nonce} ${origin}`,
+        bindToKey: async (token, jkt) =>
+          token === "valid" ? { token: `${token} ${jkt}`, expiresAtMs: Date.now() + 60_000 } : undefined,
+        dataFolder: "/home/one/data",
+      },
       version: "1.2.3",
     }),
   });
@@ -232,6 +237,7 @@ describe("the configuration", () => {
       client_id: null,
       scopes: null,
       is_local: true,
+      open_command: null,
       version: "1.2.3",
     });
   });
