@@ -17,15 +17,10 @@ const turnMsMax = 250;
 const lookMs = 100;
 
 /** A clock that stands still while this process does: it was stopped, or the machine had no time for it. */
-export interface RunningClock {
-  /** Milliseconds in which this process ran; only differences within one {@link RunningClock.start} have a meaning. */
-  nowMs(): number;
-  /** Runs the clock. Returns the function that ends this. */
-  start(): () => void;
-}
+export type RunningClock = ReturnType<typeof createRunningClock>;
 
 /** Creates a clock that does not run. @param now milliseconds of a monotonic clock. @default performance.now */
-export function createRunningClock(now: () => number = () => performance.now()): RunningClock {
+export function createRunningClock(now: () => number = () => performance.now()) {
   let [ranMs, seenAtMs, users] = [0, now(), 0];
   let looks: NodeJS.Timeout | undefined;
   const nowMs = (): number => {
@@ -35,7 +30,11 @@ export function createRunningClock(now: () => number = () => performance.now()):
     return ranMs;
   };
   return {
+    /**
+     * Milliseconds in which this process ran; only differences within one {@link RunningClock.start} have a meaning.
+     */
     nowMs,
+    /** Runs the clock. Returns the function that ends this. */
     start() {
       users += 1;
       looks ??= setInterval(nowMs, lookMs).unref();

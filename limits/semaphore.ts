@@ -27,9 +27,7 @@ export class Semaphore {
   /** Takes a place if one is free; the caller must then {@link release} it. */
   tryAcquire(): boolean {
     const isFree = this.#taken < this.#size;
-    if (isFree) {
-      this.#taken += 1;
-    }
+    if (isFree) this.#taken += 1;
     return isFree;
   }
 
@@ -48,9 +46,7 @@ export class Semaphore {
   #admit(): void {
     while (this.#taken < this.#size) {
       const [next] = this.#waiting;
-      if (next === undefined) {
-        return;
-      }
+      if (next === undefined) return;
       this.#waiting.delete(next);
       this.#taken += 1;
       next();

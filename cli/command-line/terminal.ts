@@ -9,11 +9,7 @@ export type Tone = "good" | "bad" | "waiting";
 const colours: Readonly<Record<Tone, number>> = { good: 32, bad: 31, waiting: 33 };
 
 /** One line on the standard error that is written anew. It is silent where that is no terminal. */
-export interface Progress {
-  show(text: string): void;
-  /** Removes the line. */
-  clear(): void;
-}
+export type Progress = ReturnType<typeof createProgress>;
 
 /** Without characters that control a terminal. Texts of servers, files and arguments may hold them. */
 export function plain(text: string): string {
@@ -53,14 +49,15 @@ export function say(note: string): void {
 
 type Stream = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns">;
 
-export function createProgress(stream: Stream = process.stderr): Progress {
+export function createProgress(stream: Stream = process.stderr) {
   if (!stream.isTTY) return { show: () => undefined, clear: () => undefined };
   const clear = (): void => void stream.write("\r\u001B[2K");
   return {
-    show: (text) => {
+    show: (text: string) => {
       clear();
       stream.write(plain(text).slice(0, (stream.columns || 80) - 1));
     },
+    /** Removes the line. */
     clear,
   };
 }

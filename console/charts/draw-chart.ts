@@ -19,10 +19,7 @@ export interface DrawOptions {
 }
 
 /** A drawn chart. */
-export interface Drawing {
-  resize(widthPx: number): void;
-  remove(): void;
-}
+export type Drawing = ReturnType<typeof drawChart>;
 
 /** Number of colours `--series-N` of the style sheet. */
 export const seriesColors = 8;
@@ -31,7 +28,7 @@ const barShare = 0.7;
 const pointPx = 5;
 
 /** Draws a chart in the colours of the style sheet. */
-export function drawChart(options: DrawOptions): Drawing {
+export function drawChart(options: DrawOptions) {
   const { target, series, columns, heightPx, isFitted, format, zone, onPoint } = options;
   const style = getComputedStyle(target);
   const color = (name: string): string => style.getPropertyValue(name).trim();
@@ -59,7 +56,7 @@ export function drawChart(options: DrawOptions): Drawing {
     target,
   );
   return {
-    resize: (widthPx) => plot.setSize({ width: Math.max(widthPx, 1), height: heightPx }),
+    resize: (widthPx: number) => plot.setSize({ width: Math.max(widthPx, 1), height: heightPx }),
     remove: () => plot.destroy(),
   };
 }

@@ -14,13 +14,7 @@ export interface PodPort {
 }
 
 /** A port of this machine that leads to ports of pods. */
-export interface PortForward {
-  /** Of the loopback interface. */
-  readonly port: number;
-  /** Why the last connection reached no pod; undefined after one that did. */
-  failure(): string | undefined;
-  close(): Promise<void>;
-}
+export type PortForward = Awaited<ReturnType<typeof forwardPort>>;
 
 /** Source: kubelet, `portforward/websocket.go`. Each binary message begins with the number of its channel. */
 const protocol = "v4.channel.k8s.io";
@@ -47,11 +41,7 @@ const failureCharactersMax = 500;
  * @param find the port that a new connection leads to; it throws when there is none
  * @param reachMs time of one connection to reach a pod. @default 15000
  */
-export async function forwardPort(
-  access: ClusterAccess,
-  find: () => Promise<PodPort>,
-  reachMs = reachMsMax,
-): Promise<PortForward> {
+export async function forwardPort(access: ClusterAccess, find: () => Promise<PodPort>, reachMs = reachMsMax) {
   const sockets = new Set<Socket>();
   const credentials = await access.read();
   const pools = openPools(credentials, connectTimeoutMs);
@@ -87,7 +77,9 @@ export async function forwardPort(
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
+    /** Of the loopback interface. */
     port,
+    /** Why the last connection reached no pod; undefined after one that did. */
     failure: () => failure,
     close: async () => {
       for (const socket of sockets) socket.destroy();

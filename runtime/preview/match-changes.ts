@@ -43,13 +43,7 @@ export interface Difference {
 }
 
 /** Compares the routing of events before and after an edit. */
-export interface MatchChanges {
-  of(event: EventFacts): Difference;
-  /** Takes one event, which {@link addTo} counts, and returns its difference. */
-  take(event: RecordedEvent): Difference;
-  /** Adds the events since the last call to a tally. */
-  addTo(tally: MatchTally): void;
-}
+export type MatchChanges = ReturnType<typeof createMatchChanges>;
 
 /** Event ids that are listed of one partner and kind, and of all together. */
 export const idsPerPartnerMax = 10;
@@ -73,11 +67,7 @@ export function noMatches(): MatchTally {
  *
  * @param isVisible true for the labels of partners that the caller may see
  */
-export function createMatchChanges(
-  before: RuntimeConfig,
-  after: RuntimeConfig,
-  isVisible: (label: string) => boolean,
-): MatchChanges {
+export function createMatchChanges(before: RuntimeConfig, after: RuntimeConfig, isVisible: (label: string) => boolean) {
   const old = createRoutingTable(compilePartners(before, []));
   const edited = createRoutingTable(compilePartners(after, []));
   const cache = new Map<string, Counted>();
@@ -95,7 +85,8 @@ export function createMatchChanges(
   };
   return {
     of,
-    take: (event) => {
+    /** Takes one event, which {@link addTo} counts, and returns its difference. */
+    take: (event: RecordedEvent) => {
       const found = of(event);
       if (found.events === 0) uncounted.push(found);
       found.events += 1;
@@ -103,7 +94,8 @@ export function createMatchChanges(
       if (isListed) found.ids.push(event.eventId);
       return found;
     },
-    addTo: (tally) => {
+    /** Adds the events since the last call to a tally. */
+    addTo: (tally: MatchTally) => {
       for (const found of uncounted) addCounted(tally, found);
       uncounted = [];
     },

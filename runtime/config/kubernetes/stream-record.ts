@@ -10,18 +10,7 @@ interface ConfigMap extends KubeObject {
 }
 
 /** The record of an installation's streams outside NATS: the entries of one ConfigMap, which the chart makes. */
-export interface ConfigMapRecord {
-  /**
-   * Reads the record; empty without a ConfigMap, or without the right to read it.
-   *
-   * @returns undefined when the API server does not answer
-   */
-  read(): Promise<Times | undefined>;
-  /** Adds what the record lacks; an entry that exists stays. @throws KubeError */
-  add(found: Times): Promise<void>;
-  /** Replaces the record. `servers` names the NATS servers that hold the streams. @throws KubeError */
-  replace(streams: Times, servers: string): Promise<void>;
-}
+export type ConfigMapRecord = ReturnType<typeof createStreamRecord>;
 
 const configMapType: ResourceType = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
 /** The chart reads it before it gives the runtime other servers. */
@@ -33,11 +22,16 @@ export function streamRecordName(prefix: string): string {
 }
 
 /** @param recordName name of the ConfigMap */
-export function createStreamRecord(client: KubeClient, namespace: string, recordName: string): ConfigMapRecord {
+export function createStreamRecord(client: KubeClient, namespace: string, recordName: string) {
   const ref = { namespace, name: recordName };
   const get = (): Promise<ConfigMap> => client.get<ConfigMap>(configMapType, ref);
   const put = (object: ConfigMap): Promise<ConfigMap> => client.replace(configMapType, object);
   return {
+    /**
+     * Reads the record; empty without a ConfigMap, or without the right to read it.
+     *
+     * @returns undefined when the API server does not answer
+     */
     read: async () => {
       try {
         return new Map(Object.entries((await get()).data ?? {}));
@@ -47,13 +41,15 @@ export function createStreamRecord(client: KubeClient, namespace: string, record
         throw error;
       }
     },
-    add: async (found) => {
+    /** Adds what the record lacks; an entry that exists stays. @throws KubeError */
+    add: async (found: Times) => {
       const object = await get().catch(absent);
       if (object === undefined || [...found.keys()].every((name) => object.data?.[name] !== undefined)) return;
       // The resource version of the read object makes a concurrent write a conflict.
       await put({ ...object, data: { ...Object.fromEntries(found), ...object.data } });
     },
-    replace: async (streams, servers) => {
+    /** Replaces the record. `servers` names the NATS servers that hold the streams. @throws KubeError */
+    replace: async (streams: Times, servers: string) => {
       const object = await get();
       const annotations = { ...object.metadata.annotations, [serversAnnotation]: servers };
       await put({ ...object, metadata: { ...object.metadata, annotations }, data: Object.fromEntries(streams) });

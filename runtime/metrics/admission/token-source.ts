@@ -110,17 +110,10 @@ function bucketCharge(
 const bucketsMax = 50_000;
 
 /** Token buckets by key. Each call names the rate of its bucket. */
-export interface BucketStore {
-  look(key: string, rate: Rate): Bucket;
-  /** Takes tokens, also more than the bucket has. A negative count returns tokens. */
-  spend(key: string, rate: Rate, count: number): void;
-}
+export type BucketStore = ReturnType<typeof createBucketStore>;
 
 /** Creates an empty store. @param begin the first state of a bucket. @default full */
-export function createBucketStore(
-  now: () => number,
-  begin: (rate: Rate, nowMs: number) => Bucket = fullBucket,
-): BucketStore {
+export function createBucketStore(now: () => number, begin: (rate: Rate, nowMs: number) => Bucket = fullBucket) {
   const kept = new BoundedMap<string, Bucket>(bucketsMax);
   const look = (key: string, rate: Rate): Bucket => {
     const nowMs = now();
@@ -128,7 +121,8 @@ export function createBucketStore(
   };
   return {
     look,
-    spend: (key, rate, count) => kept.set(key, spent(look(key, rate), count)),
+    /** Takes tokens, also more than the bucket has. A negative count returns tokens. */
+    spend: (key: string, rate: Rate, count: number) => kept.set(key, spent(look(key, rate), count)),
   };
 }
 

@@ -123,9 +123,7 @@ describe("connections", () => {
   test("are kept alive for the next attempt", async () => {
     const sender = newSender();
     const server = await serve(ok);
-    for (let count = 0; count < 20; count += 1) {
-      await sender.send(requestTo(at(server)));
-    }
+    for (let count = 0; count < 20; count += 1) await sender.send(requestTo(at(server)));
     expect(server.connections()).toBe(1);
   });
 
@@ -385,9 +383,7 @@ describe("a response", () => {
 
   test("stores a limited number of headers, those that settlement reads first", async () => {
     const server = await serve((_, response) => {
-      for (let index = 0; index < 90; index += 1) {
-        response.setHeader(`X-${index}`, "y");
-      }
+      for (let index = 0; index < 90; index += 1) response.setHeader(`X-${index}`, "y");
       response.setHeader("X-0", "y".repeat(5_000));
       response.writeHead(429, { "Retry-After": "7" }).end();
     });

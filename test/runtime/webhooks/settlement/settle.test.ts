@@ -23,12 +23,8 @@ function settled(outcome: AttemptOutcome, attempt = 1, random = 0): Settlement {
 
 /** The whole of seed §7 as one function of the status, written without looking at the code. */
 function expectedKind(status: number): Settlement["kind"] {
-  if (status >= 200 && status < 300) {
-    return "delivered";
-  }
-  if (status === 410) {
-    return "disabled";
-  }
+  if (status >= 200 && status < 300) return "delivered";
+  if (status === 410) return "disabled";
   return [400, 401, 403, 404, 422].includes(status) ? "rejected" : "retry";
 }
 
