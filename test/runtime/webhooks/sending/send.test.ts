@@ -490,7 +490,7 @@ describe("names", () => {
   test("with a look-up above its time limit are a dns failure", async () => {
     const resolve = (): Promise<readonly string[]> => new Promise(() => {});
     const outcome = await newSender({ resolve, connectTimeoutMs: 50 }).send(requestTo("http://partner.test/"));
-    expect(outcome).toMatchObject({ ...failure("dns"), detail: "partner.test: no answer in 50 ms" });
+    expect(outcome).toMatchObject({ ...failure("dns"), detail: "partner.test: no response within 50 ms" });
   });
 
   test("use the next address when the first one refuses connections", async () => {
