@@ -1,5 +1,6 @@
 import * as bulk from "./bulk.ts";
 import * as catalog from "./catalog.ts";
+import * as deliveryStats from "./delivery-stats.ts";
 import * as documents from "./documents.ts";
 import * as events from "./events.ts";
 import * as histories from "./histories.ts";
@@ -22,6 +23,7 @@ export type SchemaSet = Readonly<Record<string, JsonSchema>>;
 const modules = {
   ...bulk,
   ...catalog,
+  ...deliveryStats,
   ...documents,
   ...events,
   ...histories,

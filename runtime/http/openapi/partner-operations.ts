@@ -1,5 +1,7 @@
+import { deliveryGroups, deliveryStepNames } from "../../../api/delivery-stats.ts";
 import { durationPattern, writtenTime } from "../../../api/documents.ts";
-import { paging, pathParameter, textParameter, type Operation } from "./operation.ts";
+import { words } from "../../../api/schema.ts";
+import { paging, parameter, pathParameter, textParameter, type Operation } from "./operation.ts";
 
 /** The segments of a path that name a partner. */
 const partnerPath = [
@@ -43,6 +45,29 @@ export const partnerStatsOperation: Operation = {
     ),
   ],
   answers: { "200": { description: "The figures", schema: "PartnerStats" } },
+};
+
+/** `GET /webhooks/stats` */
+export const deliveryStatsOperation: Operation = {
+  id: "readDeliveryStats",
+  summary: "Deliveries of the last 48 hours by time, without pings, within the tenants and partners of the token",
+  parameters: [
+    textParameter(
+      "from",
+      "Started at or after this time, at most 48 hours ago; rounded down to a step. Default: a day before the end",
+      writtenTime,
+    ),
+    textParameter("to", "Started before this time; rounded up to a minute. Default: now", writtenTime),
+    parameter(
+      "step",
+      "Length of an interval. Default: the shortest with at most 300 intervals",
+      words(deliveryStepNames),
+    ),
+    parameter("group_by", "One row for each partner or tenant. Default: rows count all", words(deliveryGroups)),
+    textParameter("partner", "Only deliveries to this partner, as `namespace/name`"),
+    textParameter("tenant", "Only events of this tenant"),
+  ],
+  answers: { "200": { description: "The figures; at most 3,000 rows", schema: "DeliveryStats" } },
 };
 
 /** `POST /webhooks/partners/:namespace/:name/ping` */

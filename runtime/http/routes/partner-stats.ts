@@ -1,11 +1,18 @@
+import {
+  deliveryGroups,
+  deliveryStatsHours,
+  deliveryStatsRowsMax,
+  deliveryStepNames,
+} from "../../../api/delivery-stats.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { parseDuration } from "../../metrics/request/time.ts";
-import { type Parameters, readOne, refuseUnknown } from "../../metrics/request/parameters.ts";
+import { type Parameters, readOne, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
+import type { DeliveryStatsQuery } from "../../webhooks/history/delivery-stats.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { PartnerStatsQuery } from "../../webhooks/history/partner-stats.ts";
-import { partnerStatsOperation } from "../openapi/partner-operations.ts";
+import { deliveryStatsOperation, partnerStatsOperation } from "../openapi/partner-operations.ts";
 import { readRoute, type Route } from "../server/route.ts";
 import { readTime } from "./event-query.ts";
 
@@ -16,8 +23,13 @@ interface PartnerStatsService {
 
 const names: readonly string[] = ["from", "to", "step"];
 const pointsMax = 300;
+const deliveryNames: readonly string[] = ["from", "to", "step", "group_by", "partner", "tenant"];
 const secondMs = 1_000;
+const minuteMs = 60_000;
+const hourMs = 3_600_000;
 const dayMs = 86_400_000;
+/** Lengths of the steps of deliveries. */
+const stepMinutes = { "1m": 1, "5m": 5, "15m": 15, "1h": 60 } as const;
 /** The shortest of these that needs few enough points is the default. */
 const usualSteps = [60, 300, 900, 3_600, 21_600, 86_400].map((seconds) => seconds * secondMs);
 
@@ -66,4 +78,59 @@ function readStepMs(query: Parameters): number | undefined {
 function usualStep(windowMs: number): number {
   const fits = (stepMs: number): boolean => windowMs / stepMs <= pointsMax - 1;
   return usualSteps.find(fits) ?? Math.ceil(windowMs / (pointsMax - 1) / dayMs) * dayMs;
+}
+
+/** Figures of deliveries. Other callers' partners and tenants have no rows, like those that do not exist. */
+export function deliveryStatsRoute({ history }: { readonly history: Pick<EventReads, "deliveryStats"> }): Route {
+  return readRoute("/webhooks/stats", ["webhooks:read"], deliveryStatsOperation, async ({ query, caller, nowMs }) => {
+    const read = readDeliveryStatsQuery(query, nowMs);
+    const found = await history.deliveryStats({ ...read, ...partnersOf(caller), tenants: caller.tenants });
+    if (found === undefined) {
+      const advice = "use a longer step, such as 1h, a shorter window, or one partner or tenant";
+      throw refuseField("invalid_step", "step", `there are more than ${deliveryStatsRowsMax} rows; ${advice}`);
+    }
+    const { rows, isComplete } = found;
+    const [from, to] = [read.fromMs, read.toMs].map((ms) => new Date(ms).toISOString());
+    const window = { from, to, step_seconds: read.stepMs / secondMs };
+    return { data: rows, meta: { ...window, group_by: read.groupBy ?? null, complete: isComplete } };
+  });
+}
+
+type ReadQuery = Omit<DeliveryStatsQuery, "tenants" | "partners">;
+
+/** Reads the parameters; the window starts with a whole step. @throws Refusal 400 that names the parameter at fault */
+export function readDeliveryStatsQuery(query: Parameters, nowMs: number): ReadQuery {
+  refuseUnknown(query, (name) => deliveryNames.includes(name));
+  const { fromMs, endMs } = readWindow(query, nowMs);
+  const stepMs = readDeliveryStepMs(query, endMs - fromMs);
+  const startMs = Math.floor(fromMs / stepMs) * stepMs;
+  const toMs = Math.ceil(endMs / minuteMs) * minuteMs;
+  const groupBy = readWord(query, "group_by", deliveryGroups);
+  const steps = Math.ceil((toMs - startMs) / stepMs);
+  if (steps > deliveryStatsRowsMax) {
+    const detail = `the window has ${steps} steps; use a longer step or a window with at most ${deliveryStatsRowsMax}`;
+    throw refuseField("invalid_step", "step", detail);
+  }
+  const [partner, tenant] = [readOne(query, "partner"), readOne(query, "tenant")];
+  return { partner, tenant, groupBy, fromMs: startMs, toMs, stepMs };
+}
+
+function readWindow(query: Parameters, nowMs: number): { readonly fromMs: number; readonly endMs: number } {
+  const endMs = Math.min(readTime(query, "to") ?? nowMs, nowMs);
+  const fromMs = readTime(query, "from") ?? endMs - dayMs;
+  if (fromMs >= endMs)
+    throw refuseField("invalid_window", "from", "from is not before to and now; use an earlier from");
+  // A minute of grace lets a caller compute the oldest time itself.
+  if (fromMs < nowMs - deliveryStatsHours * hourMs - minuteMs) {
+    const detail = `from is more than ${deliveryStatsHours} hours ago, for which statistics are kept; use a later from`;
+    throw refuseField("invalid_window", "from", detail);
+  }
+  return { fromMs, endMs };
+}
+
+function readDeliveryStepMs(query: Parameters, windowMs: number): number {
+  const name = readWord(query, "step", deliveryStepNames, "invalid_step");
+  const fits = (step: (typeof deliveryStepNames)[number]): boolean =>
+    windowMs / (stepMinutes[step] * minuteMs) <= pointsMax;
+  return stepMinutes[name ?? deliveryStepNames.find(fits) ?? "1h"] * minuteMs;
 }

@@ -14,7 +14,7 @@ import { idempotent } from "./idempotent.ts";
 import { readRoute, type Route } from "../server/route.ts";
 import { keysRoute, partnerRoutes, type PartnerService } from "./partners.ts";
 import { requirePartners } from "./require-partners.ts";
-import { partnerStatsRoute } from "./partner-stats.ts";
+import { deliveryStatsRoute, partnerStatsRoute } from "./partner-stats.ts";
 import { readCountsPartner, readDeadLetterQuery } from "./dead-letter-query.ts";
 import { readReplayQuery, replayCursor } from "./replay-query.ts";
 import { readEventQuery, readWait } from "./event-query.ts";
@@ -39,6 +39,7 @@ export function webhookRoutes(service: WebhookService, partnersClaim: PartnersCl
     ...historyRoutes(service),
     ...partnerRoutes(service),
     partnerStatsRoute(service),
+    deliveryStatsRoute(service),
     ...replayRoutes(service),
     ...deadLetterRoutes(service),
   ];

@@ -1,5 +1,6 @@
 import { pingType } from "../events/reserved-types.ts";
-import { rowKinds, type AttemptRow, type EventKey, type EventRow } from "./index-message.ts";
+import { rowKinds, type AttemptRow, type EventKey, type EventRow, type RowKind } from "./index-message.ts";
+import { Rollups, type RolledAttempt } from "./rollups.ts";
 import { segmentRows, type Segments, createSegments, createTextNumbers } from "./segments.ts";
 
 /** No row. */
@@ -44,6 +45,16 @@ type AttemptColumns = ReturnType<typeof attemptColumns>;
 
 /** Most rows of events, and most of attempts: together 76 MiB. */
 const indexRowsMax = 1_000_000;
+/** The counter of each kind of row; a kind without one is not about an attempt. */
+const rolledOutcomes: Readonly<Partial<Record<RowKind, RolledAttempt["outcome"]>>> = {
+  delivered: "delivered",
+  retry: "retried",
+  rejected: "failed",
+  dead: "failed",
+  disabled: "failed",
+};
+/** Reasons of ends for which nothing was sent. */
+export const unsentReasons: ReadonlySet<string> = new Set(["backlog_full", "held_expired", "partner_removed"]);
 /** Rows of one event that are looked through for a repeated record. */
 const repeatsSoughtMax = 64;
 const numberMax = 65_535;
@@ -57,6 +68,8 @@ export class IndexColumns {
   readonly producers = createTextNumbers();
   readonly partners = createTextNumbers();
   readonly reasons = createTextNumbers();
+  /** Counts by minute, without pings. They outlive the rows. */
+  readonly rollups = new Rollups();
   /** The number of the type of pings, which has one however many types there are. */
   readonly #pingType = this.types.add(pingType);
   #lastSeq = 0;
@@ -86,6 +99,7 @@ export class IndexColumns {
     columns.producer[at] = this.producers.add(producer);
     columns.about[at] = this.producers.add(about);
     columns.newest[at] = noRow;
+    if (type !== pingType) this.rollups.addEvent(tenant, atMs);
     const { table } = columns;
     let place = placeOf(low);
     while (table[place] !== 0) place = (place + 1) % table.length;
@@ -109,7 +123,16 @@ export class IndexColumns {
     columns.generation[at] = Math.min(row.generation, numberMax);
     columns.attempt[at] = row.attempt;
     columns.kind[at] = rowKinds.indexOf(row.kind);
-    columns.ping[at] = event?.columns.type[event.at] === this.#pingType ? 1 : 0;
+    const isPing = event?.columns.type[event.at] === this.#pingType;
+    columns.ping[at] = isPing ? 1 : 0;
+    if (!isPing) this.#roll(row);
+  }
+
+  #roll({ kind, tenant, partner, atMs, durationMs, reason }: AttemptRow): void {
+    const outcome = rolledOutcomes[kind];
+    if (outcome === undefined) return;
+    const isSent = !unsentReasons.has(reason);
+    this.rollups.addAttempt({ tenant, partner, atMs, outcome, durationMs: isSent ? durationMs : undefined });
   }
 
   /** The newest segment is searched first: an attempt mostly follows its event soon. */

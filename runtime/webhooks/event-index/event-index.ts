@@ -16,6 +16,8 @@ export interface IndexView {
   readonly reachMs: number;
   /** Every attempt from this time on has a row; Unix milliseconds, 0: every attempt that was ever made. */
   readonly attemptsReachMs: number;
+  /** Every attempt and event from this time on is in the rollups; Unix milliseconds. */
+  readonly rollupsReachMs: number;
 }
 
 /** The index of events in this pod: loaded at the first use, and dropped when it is not used for a while. */
@@ -114,6 +116,7 @@ function take(loaded: Loaded, { seq, data, storedAtMs }: StoredMessage, rowsMax:
   loaded.number = message.number;
   loaded.attemptSeq = message.attemptSeq;
   loaded.sinceMs = message.sinceMs;
+  loaded.columns.rollups.advance(storedAtMs);
   for (const row of message.events) loaded.columns.addEvent(row);
   for (const row of message.attempts) loaded.columns.addAttempt(row);
 }
@@ -130,13 +133,14 @@ function endOf({ atMs, durationMs }: { readonly atMs: number; readonly durationM
 
 /** Columns that may lack any row. */
 function absentView(columns: IndexColumns): IndexView {
-  return { columns, reachMs: Infinity, attemptsReachMs: Infinity };
+  return { columns, reachMs: Infinity, attemptsReachMs: Infinity, rollupsReachMs: Infinity };
 }
 
 function viewOf({ columns, lostMs, sinceMs }: Loaded): IndexView {
   const attemptsMs = Math.max(lostMs, keptAttemptsMs(columns));
   const reachMs = Math.max(attemptsMs, keptEventsMs(columns));
-  return { columns, reachMs, attemptsReachMs: Math.max(attemptsMs, sinceMs) };
+  const rollupsReachMs = Math.max(lostMs, sinceMs, columns.rollups.droppedMs);
+  return { columns, reachMs, attemptsReachMs: Math.max(attemptsMs, sinceMs), rollupsReachMs };
 }
 
 /** The time from which no event's row was dropped. */

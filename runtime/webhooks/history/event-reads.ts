@@ -3,6 +3,7 @@ import { orEventsUnavailable, Refusal } from "../../errors/refusal.ts";
 import { boundsOf, scanEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { createEventWaits, type EventWait } from "./event-waits.ts";
 import type { HistoryView } from "./history-view.ts";
+import { readDeliveryStats, type DeliveryStatsQuery } from "./delivery-stats.ts";
 import { readHistory } from "./history.ts";
 import { listIndexed, readListView, type IndexedDeps } from "./indexed-list.ts";
 import { readPartnerStats, type PartnerStatsQuery } from "./partner-stats.ts";
@@ -49,6 +50,8 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }) 
     nextEvents: (query: EventQuery, wait: EventWait) => orEventsUnavailable(() => waits.next(query, wait)),
     /** Figures of a partner that the caller may see. */
     partnerStats: (query: PartnerStatsQuery) => orEventsUnavailable(() => readPartnerStats(deps.index, query)),
+    /** Figures of deliveries by time, and by partner or tenant; undefined if there would be too many rows. */
+    deliveryStats: (query: DeliveryStatsQuery) => orEventsUnavailable(() => readDeliveryStats(deps.index, query)),
     /** Answers all requests that wait, and later ones at once. */
     endWaits: () => waits.end(),
     /** The tenants, among these, that have an event id or were refused it; undefined for none. */

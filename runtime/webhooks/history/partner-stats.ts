@@ -4,7 +4,7 @@ import { createTimeSlices } from "../../../limits/time-slices.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { type RowKind, rowKinds } from "../event-index/index-message.ts";
 import { includesTenant } from "../events/tenants.ts";
-import type { IndexColumns } from "../event-index/columns.ts";
+import { unsentReasons, type IndexColumns } from "../event-index/columns.ts";
 import { valueAt, anyText } from "../event-index/segments.ts";
 
 /** Figures of one partner over time. */
@@ -59,8 +59,6 @@ interface AttemptCounts {
   readonly durations: Map<number, number>;
 }
 
-/** Reasons of ends for which nothing was sent. */
-const unsent: ReadonlySet<string> = new Set(["backlog_full", "held_expired", "partner_removed"]);
 const rowsBetweenPauses = 4_096;
 
 /**
@@ -115,7 +113,7 @@ function* countAttempts(
   const partner = partners.find(query.partner);
   if (partner === undefined) return;
   const isCounted = rowTest(columns, query);
-  const isSent = reasons.matcher((reason) => !unsent.has(reason));
+  const isSent = reasons.matcher((reason) => !unsentReasons.has(reason));
   const { first, end } = attempts;
   for (let id = first; id < end; id += 1) {
     if (id % rowsBetweenPauses === 0) yield undefined;

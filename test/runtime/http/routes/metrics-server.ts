@@ -169,6 +169,7 @@ export function metricsServerOver(
       events: async () => ({ items: [] }),
       nextEvents: async () => ({ items: [], nextSeq: 0 }),
       partnerStats: async () => ({ points: [], isComplete: true }),
+      deliveryStats: async () => ({ rows: [], isComplete: true }),
       endWaits: () => undefined,
       eventIdUse: async () => undefined,
     },

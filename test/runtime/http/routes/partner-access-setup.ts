@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import type { PartnerConfig } from "../../../../crds/config.ts";
+import type { PartnerConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
@@ -49,6 +49,7 @@ export interface Stored {
 /** Four partners, three tenants, and what an engine with the real routes makes of their events. */
 export interface PartnerAccessSetup {
   readonly engine: TestEngine;
+  readonly config: RuntimeConfig;
   readonly recipient: WebhookPartnerServer;
   readonly events: readonly Stored[];
   /** Partners that want an event, by `namespace/name`. */
@@ -81,11 +82,8 @@ export async function startSetup(servers: string): Promise<PartnerAccessSetup> {
   const recipient = await startWebhookPartner((delivery) => ({
     status: partnerRows[partnerOf(delivery)]?.status ?? 500,
   }));
-  const engine = await startEngine(
-    servers,
-    configOf(...Object.keys(partnerRows).map((label) => configured(label, recipient.url))),
-    { settings: streamsOf("pa") },
-  );
+  const config = configOf(...Object.keys(partnerRows).map((label) => configured(label, recipient.url)));
+  const engine = await startEngine(servers, config, { settings: streamsOf("pa") });
   const events = tenants.flatMap((tenant) =>
     types.flatMap((type) => [1, 2].map((count) => ({ id: `${tenant}-${type}-${count}`, tenant, type }))),
   );
@@ -93,6 +91,7 @@ export async function startSetup(servers: string): Promise<PartnerAccessSetup> {
   const app = appOf(engine);
   const setup: PartnerAccessSetup = {
     engine,
+    config,
     recipient,
     events,
     wanting: ({ tenant, type }) => Object.keys(partnerRows).filter((label) => wants(label, tenant, type)),

@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { waitFor } from "../../../support/wait.ts";
+import { startEngine, streamsOf } from "../../webhooks/engine-fixture.ts";
 import {
   partnerOf,
   startSetup,
@@ -299,6 +300,54 @@ async function expectReadable(claims: Claims): Promise<void> {
   expect(await listedReplays(claims)).toEqual(readable);
 }
 
+describe("statistics of deliveries", () => {
+  const counters = ["attempts", "delivered", "failed", "retried"] as const;
+  const path = "/webhooks/stats?step=1h";
+  const rowsOf = async (claims: Claims, query = "") => items(await setup.ask(claims, { path: path + query }), "data");
+  const sumOf = (rows: Items) =>
+    Object.fromEntries(counters.map((name) => [name, rows.reduce((sum, row) => sum + Number(row[name]), 0)]));
+  /** Counts of what the partners received. */
+  const receivedBy = (claims: Claims) => {
+    const own = setup.events
+      .filter((event) => mayName(claims.tenants, event.tenant))
+      .flatMap((event) => deliveredTo(claims, event));
+    const failed = own.filter((name) => (partnerRows[name]?.status ?? 0) >= 400).length;
+    return { attempts: own.length, delivered: own.length - failed, failed, retried: 0 };
+  };
+
+  test("count what was sent, within the tenants and partners of the token", async () => {
+    const everyone = { tenants: ["*"] };
+    expect(receivedBy(everyone).attempts).toBe(setup.recipient.received.length);
+    const indexed = async () =>
+      sumOf(await rowsOf(everyone))["attempts"] === receivedBy(everyone).attempts || undefined;
+    await waitFor(indexed, { timeoutMs, what: "the attempts in the statistics" });
+    const [first] = labels;
+    const some: readonly Claims[] = [
+      everyone,
+      { tenants: ["acme"] },
+      { tenants: ["*"], partners: [first ?? ""] },
+      { tenants: ["vega", "luna"], partners: ["bank/one", "shop/one"] },
+      { tenants: ["*"], partners: [nobody] },
+    ];
+    for (const claims of some) {
+      const expected = receivedBy(claims);
+      for (const group of ["partner", "tenant"] as const) {
+        const rows = await rowsOf(claims, `&group_by=${group}`);
+        expect(sumOf(rows)).toEqual(expected);
+        expect(rows.every((row) => mayName(claims[`${group}s`] ?? ["*"], String(row[group])))).toBe(true);
+      }
+      const rows = await rowsOf(claims);
+      expect(sumOf(rows)).toEqual(expected);
+      const isNarrow = claims.partners !== undefined;
+      const accepted = setup.events.filter(({ tenant }) => mayName(claims.tenants, tenant)).length;
+      const shown = rows.reduce((sum, row) => sum + Number(row["accepted"]), 0);
+      expect(isNarrow ? rows.every((row) => row["accepted"] === null) : shown >= accepted).toBe(true);
+    }
+    expect(await rowsOf({ tenants: ["vega"] }, "&group_by=partner&tenant=acme")).toEqual([]);
+    expect(await rowsOf({ tenants: ["*"], partners: [nobody] }, `&group_by=tenant&partner=${first}`)).toEqual([]);
+  });
+});
+
 describe("a token that names partners", () => {
   const checks = {
     history,
@@ -435,4 +484,18 @@ describe("a token that names partners", () => {
     expect(await letters("bank/one")).not.toContain(body.event_id);
     expect(await letters("shop/one")).toContain(body.event_id);
   });
+});
+
+test("statistics of deliveries are the same in a process that starts later", async () => {
+  const later = await startEngine(server.url, setup.config, { settings: streamsOf("pa"), podId: "pod-2" });
+  onTestFinished(() => later.stop());
+  const stepMs = 3_600_000;
+  const toMs = Math.ceil(Date.now() / stepMs) * stepMs;
+  const query = { tenants: ["*"], fromMs: toMs - 24 * stepMs, toMs, stepMs, groupBy: "partner" } as const;
+  const [before, after] = await Promise.all(
+    [setup.engine, later].map(({ engine }) => engine.history.deliveryStats(query)),
+  );
+  expect(after).toEqual(before);
+  expect(after).toMatchObject({ isComplete: true });
+  expect(after?.rows.map(({ partner }) => partner)).toEqual(expect.arrayContaining([...labels]));
 });

@@ -37,6 +37,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open" | "any token"
   "GET /webhooks/partners": ["webhooks:read"],
   "GET /webhooks/partners/:namespace/:name": ["webhooks:read"],
   "GET /webhooks/partners/:namespace/:name/stats": ["webhooks:read"],
+  "GET /webhooks/stats": ["webhooks:read"],
   "POST /webhooks/partners/:namespace/:name/ping": ["webhooks:ping"],
   "GET /webhooks/partners/:namespace/:name/jwks.json": "open",
   "GET /v1/metrics/query": ["metrics:read", "metrics:read.public"],

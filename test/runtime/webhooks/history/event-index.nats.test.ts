@@ -245,6 +245,37 @@ test("figures of a partner are those of its attempts, within the tenants of the 
   ]);
 });
 
+test("statistics count every attempt once, in every step and in a pod that starts later", async (context) => {
+  const nowMs = Date.now();
+  const setup = await indexCase(server.url, context);
+  const events = randomEvents(total, seededRandom(seed), nowMs - 600_000);
+  await setup.store(events);
+  // Attempts that were stored twice.
+  await setup.store(events.slice(0, total / 2));
+  await setup.writer()();
+  const hourMs = 3_600_000;
+  const window = { tenants: ["*"], fromMs: Math.floor(nowMs / hourMs - 1) * hourMs, toMs: nowMs };
+  const made = events.flatMap(({ tenant, attempts }) => attempts.map((attempt) => ({ ...attempt, tenant })));
+  const counted = (kinds: readonly string[]) => made.filter(({ settlement }) => kinds.includes(settlement.kind)).length;
+  const expected = {
+    attempts: made.length,
+    delivered: counted(["delivered"]),
+    failed: counted(["rejected", "dead"]),
+    retried: counted(["retry"]),
+  };
+  const queries = [60_000, 300_000, 900_000, hourMs].flatMap((stepMs) =>
+    ([undefined, "partner", "tenant"] as const).map((groupBy) => ({ ...window, stepMs, groupBy })),
+  );
+  for (const query of queries) {
+    const { rows = [], isComplete } = (await setup.pods[0].deliveryStats(query)) ?? {};
+    const sum = (name: keyof typeof expected) => rows.reduce((all, row) => all + row[name], 0);
+    const names = ["attempts", "delivered", "failed", "retried"] as const;
+    expect(Object.fromEntries(names.map((name) => [name, sum(name)]))).toEqual(expected);
+    expect(isComplete).toBe(true);
+    expect(await setup.newPod().deliveryStats(query)).toEqual({ rows, isComplete });
+  }
+});
+
 const pageCount = 60;
 /** The bar holds on a machine that does nothing else. */
 const p95MsMax = isSoak ? 200 : 5_000;
