@@ -89,13 +89,14 @@ function textOf(body: Uint8Array | object): string {
 async function yamlDocument(item: unknown, isQuoted: boolean): Promise<string> {
   const { Document, Scalar, visit } = await import("yaml");
   const document = new Document(item);
-  if (isQuoted)
+  if (isQuoted) {
     visit(document, {
       Scalar: (_key, node) => {
         if (typeof node.value === "string" && hasControls(node.value.replaceAll("\n", "")))
           node.type = Scalar.QUOTE_DOUBLE;
       },
     });
+  }
   return `---\n${document.toString()}`;
 }
 

@@ -80,9 +80,8 @@ async function* eventsOf(file: string): AsyncGenerator<RecordedEvent> {
 function eventOf(text: string): RecordedEvent {
   const event = JSON.parse(text) as { readonly [name: string]: unknown } | null;
   const { event_id: eventId, type, tenant = "-", producer } = event ?? {};
-  if (typeof eventId !== "string" || typeof type !== "string" || typeof tenant !== "string") {
+  if (typeof eventId !== "string" || typeof type !== "string" || typeof tenant !== "string")
     throw new SyntaxError("an event needs the strings event_id and type, and optionally tenant");
-  }
   return { eventId, type, tenant, ...(typeof producer === "string" ? { producer } : {}) };
 }
 

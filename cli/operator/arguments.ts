@@ -244,8 +244,7 @@ function leaseOf(given: OwnFlags): LeaseTimes {
   ];
   // Two calls and a pause must fit before the renew deadline.
   const callTimeoutMs = Math.min(callTimeoutMsMax, Math.floor((renewDeadlineMs - retryMs - 1) / 2));
-  if (leaseMs <= renewDeadlineMs || renewDeadlineMs <= retryMs || callTimeoutMs <= 0) {
+  if (leaseMs <= renewDeadlineMs || renewDeadlineMs <= retryMs || callTimeoutMs <= 0)
     throw new UsageError("--lease-seconds must exceed --lease-renew-seconds, which must exceed --lease-retry-seconds.");
-  }
   return { leaseMs, renewDeadlineMs, retryMs, callTimeoutMs };
 }

@@ -84,10 +84,11 @@ function triggerArguments(given: Given, [type = ""]: readonly string[]): Trigger
 function targetOf(given: Given): Pick<TriggerArguments, "to" | "scheme"> {
   const to = urlOf("to", given.text("to"));
   const scheme = schemeOf(given);
-  if (scheme === "HmacV1" && to.href.includes("?"))
+  if (scheme === "HmacV1" && to.href.includes("?")) {
     throw new UsageError(
       "--to must not have a query with HmacV1, which signs only the path. Remove the query or choose another --scheme.",
     );
+  }
   return { to, scheme };
 }
 

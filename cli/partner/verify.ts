@@ -170,11 +170,12 @@ function requestOf(written: Buffer, body: Buffer, { path, method }: VerifyArgume
     .filter((line) => !/^(?:> ?)?$/u.test(line));
   const first = requestLine.exec(lines[0] ?? "")?.groups;
   const target = path ?? first?.["target"];
-  if (target === undefined)
+  if (target === undefined) {
     throw new CommandError(
       "usage",
       "--path is required, because the headers file has no request line such as POST /path",
     );
+  }
   const headers = headersOf(first === undefined ? lines : lines.slice(1));
   return { method: first?.["method"] ?? method, target, headers, body };
 }

@@ -144,25 +144,28 @@ async function localToken(
   { dataFolder, roles, ttlSeconds }: OpenArguments,
   { nonce, proof }: { readonly nonce: string; readonly proof: string },
 ): Promise<SignIn> {
-  if (!existsSync(devKeyPath(dataFolder)))
+  if (!existsSync(devKeyPath(dataFolder))) {
     throw new CommandError(
       "usage",
       `nothing has run on the data folder ${dataFolder}; set --data to the folder of the server`,
     );
+  }
   const open = () => openDevIssuer(dataFolder);
   const issuer = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
   const origin = await issuer.provenOrigin(proof, nonce);
-  if (origin === undefined)
+  if (origin === undefined) {
     throw new CommandError(
       "refused",
       `${url} does not have the key of the data folder ${dataFolder}, so no token is sent; ` +
         "set --data to its folder",
     );
-  if (!isSameListener(origin, url))
+  }
+  if (!isSameListener(origin, url)) {
     throw new CommandError(
       "refused",
       `${url} forwards requests to ${origin}, so no token is sent; use --url ${origin}`,
     );
+  }
   const token = await issuer.sign(
     {
       sub: "console",

@@ -38,9 +38,8 @@ export async function startSession(): Promise<Start> {
     });
   }
   const again: SignedOut = config.is_local ? { kind: "local", command: config.open_command } : { kind: "unset" };
-  if (config.is_local && token !== undefined) {
+  if (config.is_local && token !== undefined)
     return { kind: "signed-in", session: await openWithToken(token, skewSeconds), again };
-  }
   return storedStart(again);
 }
 
@@ -66,9 +65,8 @@ async function startAtIssuer(client: IssuerClient): Promise<Start> {
   const returned = new URLSearchParams(location.search);
   const pending = takePendingSignIn(sessionStorage);
   history.replaceState(null, "", pending?.returnTo ?? `${basePath}/`);
-  if (pending === undefined) {
+  if (pending === undefined)
     return { ...again, reason: "The issuer responded to a sign-in that this tab did not start." };
-  }
   try {
     return { kind: "signed-in", session: await finishSignIn(client, pending, returned), again };
   } catch (error) {

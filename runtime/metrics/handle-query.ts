@@ -227,8 +227,7 @@ function respond({ route, plan, context, admitted, explain, sources, timing }: A
  */
 function takeExplain(params: Parameters, caller: Caller): { readonly params: Parameters; readonly explain: boolean } {
   const explain = readWord(params, "explain", ["true", "false"]) === "true";
-  if (explain && !caller.scopes.includes(explainScope)) {
+  if (explain && !caller.scopes.includes(explainScope))
     throw new Refusal("scope_missing", `explain=true requires the scope ${explainScope}; use a token with this scope`);
-  }
   return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
 }

@@ -56,9 +56,8 @@ const members = {
 /** @throws Refusal `invalid_utf8`, `invalid_json`, or `invalid_request` with every invalid field */
 export async function parsePreviewRequest(bytes: Uint8Array): Promise<PreviewRequest> {
   const value = parseJson(bytes);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new Refusal("invalid_request", "The body must be a JSON object with resources.");
-  }
   refuseProblems(memberProblems(value));
   const { resources = [], manifests, prune = false, from, to } = value as Body;
   return {
@@ -112,9 +111,8 @@ function placed(resources: readonly unknown[]): readonly PlacedObject[] {
 async function placedManifests(text: string): Promise<readonly PlacedObject[]> {
   const { objects, problems } = await readManifests(text);
   refuseProblems(problems);
-  if (objects.length > resourcesMax) {
+  if (objects.length > resourcesMax)
     refuseProblems([{ field: "manifests", code: "invalid", detail: `manifests must be ${members.resources.mustBe}` }]);
-  }
   return objects.map(({ value, lineOf }) => ({
     value,
     problemAt: (field, message) => manifestProblem(lineOf(field), field === "" ? message : `${field}: ${message}`),
@@ -137,9 +135,8 @@ export async function readManifests(text: string): Promise<Manifests> {
     await setImmediate();
     const { documents, problems: found } = readYaml("manifests", document);
     problems.push(...found.map((one) => manifestProblem(before + one.line, one.message)));
-    for (const { value, lineOf } of documents) {
+    for (const { value, lineOf } of documents)
       objects.push(...itemsOf({ value, lineOf: (field) => before + lineOf(field) }));
-    }
   }
   return { objects, problems };
 }

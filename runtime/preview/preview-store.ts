@@ -55,9 +55,8 @@ export function createPreviewStore(bucket: Bucket): PreviewStore {
     get,
     open: async (job, edit) => {
       const bytes = await compress(JSON.stringify(edit));
-      if (bytes.byteLength > editBytesMax) {
+      if (bytes.byteLength > editBytesMax)
         throw new Refusal("body_too_large", "The edit is too large; preview fewer resources at a time.");
-      }
       await bucket.put(prefix.edit + job.id, bytes.toString("base64"));
       await save(job);
       const { id, client, createdAt } = job;

@@ -73,9 +73,8 @@ export function createPreviews(deps: PreviewDeps): Previews & { stop(): void } {
     },
     get: async (id, caller) => {
       const job = idForm.test(id) ? await store.get(id) : undefined;
-      if (job === undefined || !mayReadPreview(job, caller)) {
+      if (job === undefined || !mayReadPreview(job, caller))
         throw new Refusal("preview_not_found", "The preview does not exist or is not visible to this caller.");
-      }
       return previewResponse(job);
     },
     stop: () => {

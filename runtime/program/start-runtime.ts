@@ -74,9 +74,8 @@ export async function startRuntime(options: RuntimeOptions, stopping: AbortSigna
     );
   }
   const found = await startStep("folder", `the configuration ${config.path} cannot be read`, () => stat(config.path));
-  if (!found.isDirectory()) {
+  if (!found.isDirectory())
     throw new StartError("folder", `the configuration ${config.path} is a file; name a folder or "kubernetes"`);
-  }
   return startProgram(
     planOf(options, (settings, shutdown) => prepareFolder(options, config.path, settings, shutdown)),
     stopping,

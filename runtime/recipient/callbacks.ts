@@ -37,9 +37,8 @@ const retrySeconds = 1;
  */
 export function callbackKey({ event_id }: Pick<DeliveredEvent, "event_id">, purpose: string): string {
   const key = `${event_id}:${purpose}`;
-  if (!keyForm.test(key)) {
+  if (!keyForm.test(key))
     throw new RangeError(`"${key}" is no Idempotency-Key: it has 1 to ${keyCharactersMax} visible ASCII characters`);
-  }
   return key;
 }
 

@@ -123,15 +123,12 @@ async function readStatus<Transaction>(
   { mayReadStatus, store }: EndpointOptions<Transaction>,
 ): Promise<RecipientAnswer> {
   const eventId = namedEvent(request.target);
-  if (eventId === undefined || mayReadStatus === undefined) {
+  if (eventId === undefined || mayReadStatus === undefined)
     throw new DeliveryRefusal(404, "not_found", "This path does not exist");
-  }
-  if (request.method !== "GET") {
+  if (request.method !== "GET")
     throw new DeliveryRefusal(405, "method_not_allowed", "The status of an event is read with GET");
-  }
-  if (!(await mayReadStatus(request))) {
+  if (!(await mayReadStatus(request)))
     throw new DeliveryRefusal(403, "forbidden", "The caller may not read the status of events");
-  }
   const record = await store.find(eventId());
   return { status: 200, headers: { "X-Trace-Id": traceIdOf(request) }, body: statusBody(record) };
 }
@@ -173,9 +170,8 @@ export async function joinBody(chunks: AsyncIterable<Uint8Array>): Promise<Uint8
   let length = 0;
   for await (const chunk of chunks) {
     length += chunk.length;
-    if (length > deliveryBytesMax) {
+    if (length > deliveryBytesMax)
       throw new DeliveryRefusal(413, "body_too_large", `The body of a delivery has at most ${deliveryBytesMax} bytes`);
-    }
     kept.push(chunk);
   }
   return Buffer.concat(kept);

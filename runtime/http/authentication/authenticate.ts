@@ -163,12 +163,10 @@ function isInForce({ untilMs, keysVersion, issuer }: Verified, nowMs: number): b
 
 function credentialsOf(authorization: string | undefined): { readonly scheme: Scheme; readonly token: string } {
   const [, scheme, token] = /^(Bearer|DPoP) +([^ ]+) *$/iu.exec(authorization ?? "") ?? [];
-  if (scheme === undefined || token === undefined) {
+  if (scheme === undefined || token === undefined)
     throw new Refusal("token_missing", "Send a token as `Authorization: Bearer <token>`.");
-  }
-  if (token.length > tokenLengthMax) {
+  if (token.length > tokenLengthMax)
     throw new Refusal("token_invalid", `The token is longer than ${tokenLengthMax} characters.`);
-  }
   return { scheme: scheme.toLowerCase() as Scheme, token };
 }
 

@@ -83,10 +83,11 @@ function requireFresh(iat: unknown, nowMs: number): void {
 function requireNew(id: string, seen: SeenProofs, nowMs: number): void {
   const found = seen.add(id, nowMs);
   if (found === "seen") throw invalid("has already been used (jti)");
-  if (found === "full")
+  if (found === "full") {
     throw new Refusal("too_many_requests", "The replay cache for proofs is full. Try again later.", {
       retryAfterSeconds: 1,
     });
+  }
 }
 
 function invalid(what: string): Refusal {

@@ -103,9 +103,8 @@ const shownCharactersMax = 64;
 export function requireType(typ: string | undefined, required: TokenType = "Any"): void {
   const type = typ?.toLowerCase().replace(prefix, "");
   if (type === accessTokenType) return;
-  if (required === "AccessToken") {
+  if (required === "AccessToken")
     throw new Refusal("token_invalid", "The token's typ header is not at+jwt, which the issuer's settings require.");
-  }
   if (type?.split(";", 1)[0]?.trimEnd().endsWith("+jwt") === true) {
     throw new Refusal(
       "token_invalid",
@@ -131,11 +130,12 @@ export function bindingOf({ cnf }: Claims): Binding {
     Record<string, unknown>
   >;
   const isKnown = (certificate !== undefined || key !== undefined) && isThumbprint(certificate) && isThumbprint(key);
-  if (!isKnown)
+  if (!isKnown) {
     throw new Refusal(
       "token_invalid",
       "The token's cnf claim is not supported; supported members are x5t#S256 and jkt.",
     );
+  }
   return {
     ...(certificate === undefined ? {} : { certificate: Buffer.from(certificate, "base64url") }),
     ...(key === undefined ? {} : { key }),
@@ -189,7 +189,6 @@ export function requireScheme(scheme: Scheme, { key }: Binding): void {
       "The token is bound to a key: send it as `Authorization: DPoP <token>` with a proof.",
     );
   }
-  if (key === undefined && scheme === "dpop") {
+  if (key === undefined && scheme === "dpop")
     throw new Refusal("token_invalid", "The token is not bound to a key: send it as `Authorization: Bearer <token>`.");
-  }
 }

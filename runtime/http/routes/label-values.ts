@@ -51,9 +51,7 @@ function leftOutHints(leftOut: readonly string[]): readonly string[] {
 export function readLookUp(params: Parameters, nowMs: number): LookUp {
   refuseOthers(params, ["metric", "tenant", "from", "to", "last"]);
   const metrics = [...new Set(readMany(params, "metric", lookUpMetricsMax))].sort();
-  if (metrics.length === 0) {
-    throw refuseField("invalid_request", "metric", "the request has no metric; add metric=");
-  }
+  if (metrics.length === 0) throw refuseField("invalid_request", "metric", "the request has no metric; add metric=");
   const filters = readFilters(params);
   return {
     selectors: metrics.map((metric) => ({ metric, filters })),

@@ -241,13 +241,14 @@ function bulk(metrics: MetricsReads): Route {
       const refused = answer.results.flatMap((result) =>
         "refusal" in result ? [{ item: result.id, refusal: result.refusal }] : [],
       );
-      if (format === json)
+      if (format === json) {
         return {
           status: answer.status,
           headers: { ...headers, "Content-Type": contentTypes[json] },
           body: await bulkJson(answer, correlationId),
           refused,
         };
+      }
       const lines = Buffer.from(ndjsonOf({ ...bulkBody(answer, correlationId) }, "results"));
       return { status: answer.status, headers: { ...headers, "Content-Type": ndjsonMediaType }, body: lines, refused };
     },

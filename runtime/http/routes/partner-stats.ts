@@ -69,9 +69,8 @@ export function readStatsWindow(query: Parameters, nowMs: number): StatsWindow {
 function readStepMs(query: Parameters): number | undefined {
   const text = readOne(query, "step", "invalid_step");
   const seconds = text === undefined ? undefined : parseDuration(text);
-  if (text !== undefined && seconds === undefined) {
+  if (text !== undefined && seconds === undefined)
     throw refuseField("invalid_step", "step", "step is not a duration; use one such as 10s, 1m or 1h");
-  }
   return seconds === undefined ? undefined : seconds * secondMs;
 }
 

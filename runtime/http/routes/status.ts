@@ -80,9 +80,8 @@ function jsonRoute(metrics: Pick<MetricsApi, "slo">, representations: Representa
       chooseMediaType(request.accept, [json]);
       refuseUnknown(request.query, () => false);
       const read = await readStatus(metrics, request);
-      if (read === undefined) {
+      if (read === undefined)
         return { status: 404, headers: { "Content-Type": problemMediaType, ...absentHeaders }, body: absentProblem };
-      }
       const headers = { "Content-Type": `${json}; charset=utf-8`, ...read.headers };
       return tagged(request, { ...read, headers }, representations, (status) => Buffer.from(JSON.stringify(status)));
     },

@@ -32,11 +32,12 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   const { registry, openMetrics, health, config } = options;
   const app = createHttpServer(options);
   app.addHook("onRequest", async ({ socket, headers }) => {
-    if (isOnThisMachine(socket) && !isNameOfThisMachine(headers.host))
+    if (isOnThisMachine(socket) && !isNameOfThisMachine(headers.host)) {
       throw new Refusal(
         "invalid_request",
         "On this machine, the Host header must be an IP address, localhost or the name of the machine.",
       );
+    }
   });
   app.get("/healthz", async () => {
     const { hash: config_hash } = config.report();

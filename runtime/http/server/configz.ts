@@ -49,10 +49,11 @@ export function addConfigz(app: FastifyInstance, view: ConfigView): void {
     handler: async (request) => {
       const { waitMs, after } = pollOf(request.url);
       if (waitMs === 0 || after === undefined) return view.report();
-      if (polls >= pollsMax)
+      if (polls >= pollsMax) {
         throw new Refusal("too_many_requests", `${pollsMax} polls are already waiting. Try again later.`, {
           retryAfterSeconds: 1,
         });
+      }
       polls += 1;
       try {
         return await view.next(after, waitMs, request.signal);

@@ -81,9 +81,8 @@ export function refusalOfError(error: unknown): Refusal {
   const { code, statusCode } = (error ?? {}) as { readonly code?: unknown; readonly statusCode?: unknown };
   const rendering = typeof code === "string" ? renderings[code] : undefined;
   if (rendering !== undefined) return new Refusal(rendering[0], rendering[1], { cause: error });
-  if (isClientFault(code, statusCode)) {
+  if (isClientFault(code, statusCode))
     return new Refusal("invalid_request", "The request is not valid HTTP.", { cause: error });
-  }
   return new Refusal("internal", "Internal error. See the server log for this correlation id.", {
     cause: error,
   });

@@ -19,9 +19,8 @@ export function queryParameters(target: string): Parameters {
 function parametersOf(form: string): Parameters {
   const parameters = new Map<string, string[]>();
   const pairs = form.split("&").filter((pair) => pair !== "");
-  if (pairs.length > parametersMax) {
+  if (pairs.length > parametersMax)
     throw new Refusal("invalid_request", `A request can have at most ${parametersMax} parameters.`);
-  }
   for (const pair of pairs) {
     const [name, value] = decodedPair(pair);
     const values = parameters.get(name);

@@ -82,9 +82,8 @@ export function namedTenant(filters: Filters, tenants: Names, parameter = "filte
     const detail = `this caller is not allowed to read the tenant ${shown(named)}; use a tenant of the token`;
     throw refuseField("tenant_forbidden", parameter, detail);
   }
-  if (named === undefined && tenants !== "every" && tenants.size === 0) {
+  if (named === undefined && tenants !== "every" && tenants.size === 0)
     throw refuseField("tenant_required", parameter, "this caller has no tenant; use a token with a tenant");
-  }
   return named;
 }
 

@@ -115,12 +115,13 @@ type Granted = Parameters<typeof queriedMetric>[0];
 function metricOf(granted: Granted, ask: PartialAsk, slos: readonly SloEntry[]): QueriedMetric {
   if (ask.slo === undefined) return queriedMetric(granted, ask.agg);
   const found = slos.find(({ slo, entry }) => slo.name === ask.slo && entry.metric.id === ask.metric);
-  if (found === undefined)
+  if (found === undefined) {
     throw refuseField(
       "invalid_request",
       "ask.slo",
       `${shown(ask.slo)} is not an objective of ${ask.metric}; use one of its objectives`,
     );
+  }
   const recipe = countingRecipe(granted.entry.metric, found.slo);
   requireOneRule(granted, recipe);
   return { ...granted, aggregation: "avg", recipe };
@@ -166,12 +167,13 @@ function windowOf({ points, part }: PartialAsk, over: PartialTimes, { entry }: Q
   if (part === newestPart && "time_ms" in over) return onePoint(over.time_ms, minStepSeconds);
   if (points === undefined)
     throw refuseField("invalid_request", "ask.points", `ask.points is missing; the part ${shown(part)} requires it`);
-  if ("from_ms" in over)
+  if ("from_ms" in over) {
     throw refuseField(
       "invalid_window",
       "over",
       "from_ms and to_ms are for exemplars only; use start_ms and count, or time_ms",
     );
+  }
   const widthSeconds = secondsOf(points, "width_ms", entry);
   const stepSeconds = points.step_ms === undefined ? widthSeconds : secondsOf(points, "step_ms", entry);
   if ("time_ms" in over) return onePoint(over.time_ms, widthSeconds);
@@ -192,9 +194,8 @@ function secondsOf(points: PartialPoints, name: "width_ms" | "step_ms", { metric
 }
 
 function exemplarsWindow(over: PartialTimes, stepSeconds: number): Window {
-  if ("from_ms" in over && over.from_ms < over.to_ms && over.to_ms - over.from_ms <= widthMsMax) {
+  if ("from_ms" in over && over.from_ms < over.to_ms && over.to_ms - over.from_ms <= widthMsMax)
     return { ...onePoint(over.to_ms, stepSeconds), fromMs: over.from_ms };
-  }
   throw refuseField(
     "invalid_window",
     "over",

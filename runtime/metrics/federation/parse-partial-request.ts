@@ -74,12 +74,13 @@ function readAsk(value: unknown): PartialAsk {
 function readPoints(value: unknown): PartialPoints {
   const points = members(value, "ask.points", memberNames(partialPoints));
   const increases = increaseRules.find((one) => one === points["increases"]);
-  if (increases === undefined)
+  if (increases === undefined) {
     throw refuseField(
       "incompatible_increases",
       "ask.points.increases",
       `ask.points.increases is not known; use ${increaseRules.join(" or ")}`,
     );
+  }
   const ms = (name: string): number => whole(points[name], `ask.points.${name}`, { min: 1_000, max: widthMsMax });
   return {
     width_ms: ms("width_ms"),
@@ -131,9 +132,8 @@ function members(
   field: string,
   known: readonly string[] | undefined,
 ): Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
     throw refuseField("invalid_request", field, `${field} is not a JSON object; send one`);
-  }
   const odd = Object.keys(value).find((name) => known?.includes(name) === false);
   if (odd !== undefined)
     throw refuseField("unknown_parameter", shown(odd), `${shown(odd)} is not a member of ${field}; remove it`);

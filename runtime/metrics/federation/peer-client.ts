@@ -92,11 +92,12 @@ function exemplarsIn(result: PeerResponse): readonly StoreExemplar[] {
 /** The peer itself refuses what its stores cannot do, for each metric, and prints ranges for their boundaries. */
 function capabilitiesOf({ increases }: PeerTerms, result: PeerResponse): StoreCapabilities {
   const found = listIn(result, "increases");
-  if (found.some((one) => one !== increases))
+  if (found.some((one) => one !== increases)) {
     throw new StoreError(
       "unsupported",
       `the peer's stores compute increases as ${found.join(", ")}, not ${increases}; correct the catalog`,
     );
+  }
   return { boundary: "LeftOpen", increases, anchored: true, native: true };
 }
 

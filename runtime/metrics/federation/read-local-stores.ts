@@ -70,19 +70,21 @@ export async function readOwnStores<Result extends { readonly warning: WarningCl
 
 function requireSome(answered: number, errors: readonly StoreError[]): void {
   const cause = new AggregateError(errors, "own stores failed");
-  if (errors.some(({ kind }) => kind === "too_large"))
+  if (errors.some(({ kind }) => kind === "too_large")) {
     throw new Refusal(
       "result_too_large",
       "the stores of this region have more data than one request may read; filter more or request fewer points",
       { cause },
     );
+  }
   if (answered > 0) return;
-  if (errors.every(({ kind }) => kind === "unsupported"))
+  if (errors.every(({ kind }) => kind === "unsupported")) {
     throw refuseField(
       "invalid_aggregation",
       "ask.part",
       "the stores of this region cannot compute this part exactly; use a different aggregation",
     );
+  }
   const isLate = errors.every(({ kind }) => kind === "late");
   throw new Refusal(isLate ? "store_timeout" : "store_failed", "all stores of this region failed; retry later", {
     retryAfterSeconds: retryAfterOf(errors),

@@ -203,9 +203,8 @@ function groupRows(results: readonly PartSeries[], plan: Plan): readonly Group[]
   const groups = new Map<string, Group>();
   for (const [store, result] of results.entries()) {
     const all = [...result.ranges.map(({ series }) => series), result.histograms];
-    for (const [statistic, own] of all.entries()) {
+    for (const [statistic, own] of all.entries())
       for (const series of own) addRow(groups, { result, store, statistic, series }, plan);
-    }
   }
   return [...groups.values()];
 }
@@ -233,15 +232,12 @@ function weightsOf(results: readonly PartSeries[]): readonly number[] {
 
 /** Replaces every NaN with the same one, because the bytes of NaN differ and equal responses have equal bytes. */
 function withOneNaN(values: Float64Array): Float64Array {
-  for (let index = 0; index < values.length; index += 1) {
+  for (let index = 0; index < values.length; index += 1)
     if (Number.isNaN(values[index])) return values.map((value) => (Number.isNaN(value) ? Number.NaN : value));
-  }
   return values;
 }
 
 function hasNumber(values: Float64Array): boolean {
-  for (let index = 0; index < values.length; index += 1) {
-    if (!Number.isNaN(values[index])) return true;
-  }
+  for (let index = 0; index < values.length; index += 1) if (!Number.isNaN(values[index])) return true;
   return false;
 }

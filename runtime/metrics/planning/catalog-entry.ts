@@ -40,9 +40,8 @@ export function requireLabels(
       throw refuseField("invalid_group_by", "group_by", detail);
     }
     for (const label of selection.groupBy) requireLabel(metric, label, "group_by", "invalid_group_by");
-    for (const label of selection.filters.keys()) {
+    for (const label of selection.filters.keys())
       if (!isolationLabels.includes(label)) requireLabel(metric, label, `filter[${label}]`, "invalid_filter");
-    }
   }
 }
 
@@ -118,9 +117,8 @@ export function namesFor(caller: Caller, { catalog, quotas }: Viewing): FindName
 
 /** The ids that a caller may read, for the hint of an unknown one. */
 export function* readableIds(catalog: CatalogIndex, caller: Caller, access: Access, nowMs: number): Iterable<string> {
-  for (const entry of catalog.values()) {
+  for (const entry of catalog.values())
     if (mayRead(entry, caller, access) && !isPastSunset(entry.metric, nowMs)) yield entry.metric.id;
-  }
 }
 
 /** True from the sunset of a metric on. The API then neither lists nor reads it. */

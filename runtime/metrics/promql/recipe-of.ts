@@ -137,9 +137,8 @@ type RatioSource = Extract<SourceConfig, { readonly kind: "ratio" }>;
 
 /** The recipe of a ratio: Σ numerator / Σ denominator, its only exact composition. */
 function ratioRecipe(source: RatioSource, aggregation: Aggregation): RecipeOrAdvice {
-  if (aggregation !== "avg") {
+  if (aggregation !== "avg")
     return { kind: "advice", advice: `a ratio has no ${aggregation}, because ratios do not add up; use avg` };
-  }
   return {
     kind: "scalar",
     statistics: [

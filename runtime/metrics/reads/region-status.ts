@@ -43,9 +43,8 @@ function failureReasons(outcomes: readonly PartOutcome[], state: StateOfRegion):
     if (outcome.ok) return [];
     const { kind, publicDetail } = outcome.error;
     const metric = part.metric.entry.metric.id;
-    if (publicDetail !== undefined) {
+    if (publicDetail !== undefined)
       return [{ metric, code: kind === "unsupported" ? kind : "times_rounded", detail: publicDetail }];
-    }
     const { region } = part.store.config;
     if (kind === "resting") return [{ metric, code: kind, detail: `a store of ${region} ${restingText}` }];
     if (state !== "partial") return [];

@@ -65,9 +65,8 @@ function memberParams(name: string, value: unknown): readonly Pair[] {
     throw refuseField("unknown_parameter", shown(name), `${shown(name)} is not a parameter; remove it`);
   if (name === "filter") return filterParams(value);
   if (name === "filter_in") return filterInParams(value);
-  if (isLabelName(name)) {
+  if (isLabelName(name))
     throw refuseField("unknown_parameter", name, `${name} is not a member of a query; move it into filter`);
-  }
   if (isTextList(value)) return listParams(name, value);
   if (isScalar(value)) return [[name, [String(value)]]];
   throw wrongType(name);
@@ -84,9 +83,8 @@ function wrongType(name: string): Refusal {
 }
 
 function filterParams(value: unknown): readonly Pair[] {
-  if (!isObject(value) || Array.isArray(value)) {
+  if (!isObject(value) || Array.isArray(value))
     throw refuseField("invalid_filter", "filter", "filter is not valid; use an object that maps labels to values");
-  }
   return Object.entries(value).map(([label, wanted]): Pair => {
     const name = `filter[${label}]`;
     if (typeof wanted === "string") return [name, [wanted]];

@@ -67,9 +67,8 @@ const bracket = /^filter(?:_in)?\[(?<label>[a-z_]+)\]$/u;
  */
 export function adviceOnParameter(name: string, value: string, known: readonly string[], form: FilterForm): string {
   const label = labelNames.find((one) => one === name || one === bracket.exec(name)?.groups?.["label"]);
-  if (label !== undefined && known.includes(form(label, "").replace(/=$/u, ""))) {
+  if (label !== undefined && known.includes(form(label, "").replace(/=$/u, "")))
     return `write ${form(label, /^[\w.,:/-]{1,60}$/u.test(value) ? value : "VALUE")}`;
-  }
   const other = (synonyms[name] ?? []).find((one) => known.includes(one));
   if (other !== undefined) return `write ${other}`;
   const near = didYouMean(name, known).trimEnd();

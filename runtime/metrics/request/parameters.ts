@@ -107,9 +107,8 @@ export function readWord<Word extends string>(
 ): Word | undefined {
   const text = readOne(params, name, code);
   const word = words.find((candidate) => candidate === text);
-  if (text !== undefined && word === undefined) {
+  if (text !== undefined && word === undefined)
     throw refuseField(code, name, `${name}=${shown(text)} is not known; use one of ${words.join(", ")}`);
-  }
   return word;
 }
 
@@ -150,9 +149,7 @@ export function readLabel(
     );
   }
   const label = labelsByName.get(name);
-  if (label === undefined) {
-    throw refuseField(code, shown(field), `${shown(name)} ${adviceOnLabel(name, known())}`);
-  }
+  if (label === undefined) throw refuseField(code, shown(field), `${shown(name)} ${adviceOnLabel(name, known())}`);
   return label;
 }
 

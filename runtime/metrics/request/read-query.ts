@@ -194,9 +194,8 @@ function readGroupBy(params: Parameters, known: Known): readonly LabelName[] {
   const text = readOne(params, "group_by", "invalid_group_by");
   if (text === undefined) return [];
   const labels = text.split(",").map((name) => readLabel(name.trim(), "group_by", "invalid_group_by", known));
-  if (new Set(labels).size < labels.length) {
+  if (new Set(labels).size < labels.length)
     throw refuseField("invalid_group_by", "group_by", `group_by=${shown(text)} contains a label twice; remove one`);
-  }
   return labels.sort();
 }
 
@@ -205,9 +204,8 @@ export function readSpan(params: Parameters): Pick<RequestedTimes, "from" | "to"
   const times = { from: readRequestedTime(params, "from"), to: readRequestedTime(params, "to") };
   const last = readOne(params, "last", "invalid_window");
   if (last === undefined) return times;
-  if (times.from !== undefined || times.to !== undefined) {
+  if (times.from !== undefined || times.to !== undefined)
     throw refuseField("invalid_window", "last", "last cannot be combined with from or to; use one of them");
-  }
   const seconds = parseDuration(last);
   if (seconds !== undefined) return { from: { agoMs: seconds * 1_000 }, to: undefined };
   throw refuseField("invalid_window", "last", `last=${shown(last)} is not a duration; use one such as 30m, 6h or 7d`);

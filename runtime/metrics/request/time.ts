@@ -64,9 +64,8 @@ export function parseDuration(text: string): number | undefined {
 
 /** Prints whole seconds in their shortest spelling: 90 is `90s`, 120 is `2m`. */
 export function formatDuration(seconds: number): string {
-  for (const [unit, size] of Object.entries(unitSeconds)) {
+  for (const [unit, size] of Object.entries(unitSeconds))
     if (seconds >= size && seconds % size === 0) return `${seconds / size}${unit}`;
-  }
   return `${seconds}s`;
 }
 

@@ -190,8 +190,6 @@ function withoutInfinite(result: Result): Result {
 /** It loops by index, because it reads every point of every response. */
 function countInfinite(values: Float64Array): number {
   let count = 0;
-  for (let index = 0; index < values.length; index += 1) {
-    if (Math.abs(values[index] ?? 0) === Infinity) count += 1;
-  }
+  for (let index = 0; index < values.length; index += 1) if (Math.abs(values[index] ?? 0) === Infinity) count += 1;
   return count;
 }

@@ -131,9 +131,8 @@ async function readAll(
 ): Promise<Read> {
   const admitted = await sources.admit(requests.length === 0 ? [] : selected.map(({ entry }) => entry.metric));
   try {
-    if (requests.length === 0) {
+    if (requests.length === 0)
       return { found: [], isPartial: false, regions: [], failures: [], headers: admitted.headers() };
-    }
     const settled = await runBounded(requests, concurrency, async (request) =>
       Promise.allSettled([sources.leaves(request)]).then(([one]) => one),
     );

@@ -62,9 +62,8 @@ export async function readSelectors(reading: SelectorsReading): Promise<ReadSele
     return answer;
   });
   const points = { left: selectorsPointsMax };
-  for (const [index, answer] of cached.entries()) {
+  for (const [index, answer] of cached.entries())
     if (answer !== undefined) takePoints(plans[index] as Plan, answer, reading.stamps, points);
-  }
   const found = cached.filter((answer) => answer !== undefined);
   if (found.length === plans.length) return { answers: found, reads: { wanted: 0, sent: 0 } };
   return readOthers(cached, { ...reading, points });

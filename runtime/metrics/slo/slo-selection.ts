@@ -146,9 +146,8 @@ function viewsOf(
 ): readonly SloView[] {
   const regions = [...new Set(stores.map(({ config: store }) => store.region))].sort();
   const listed = entry.entry.metric.complianceScope?.regions ?? [];
-  if (regions.length > 1 && regions.every((region) => listed.includes(region)) && countAlike(stores)) {
+  if (regions.length > 1 && regions.every((region) => listed.includes(region)) && countAlike(stores))
     return [{ ...entry, grant: grant([entry.entry], filters, viewer, access) }];
-  }
   return regions
     .filter((region) => countAlike(stores.filter(({ config: store }) => store.region === region)))
     .map((region) => ({

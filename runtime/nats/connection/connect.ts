@@ -200,9 +200,7 @@ async function follow(followed: FollowedConnection): Promise<void> {
       if (link.switchingFrom === undefined)
         followed.log.info({ servers: serversOf(followed.access) }, "NATS reconnected");
       listeners.forEach((listener) => listener());
-    } else if (status.type === "error") {
-      noteRefusal(followed, status.error);
-    }
+    } else if (status.type === "error") noteRefusal(followed, status.error);
   }
   link.connected = false;
   requests.failAll("closed");

@@ -55,11 +55,12 @@ export async function readCredentials(path: string): Promise<Credentials> {
     const kind = name.endsWith(".creds") ? "creds" : fileNames.find((one) => one === name);
     return kind === undefined ? [] : [[kind, name] as const];
   });
-  if (found.filter(([kind]) => kind === "creds").length > 1)
+  if (found.filter(([kind]) => kind === "creds").length > 1) {
     throw unclear(
       path,
       found.map(([, name]) => name),
     );
+  }
   const texts = await Promise.all(found.map(async ([kind, name]) => [kind, await textOf(join(path, name))] as const));
   return credentialsOf(path, Object.fromEntries(texts));
 }
@@ -128,9 +129,8 @@ function jwtOf(text: string): string {
 
 function parseCreds(text: string, path: string): Credentials {
   const [jwt, seed, ...more] = [...text.matchAll(credsBlock)].map(({ groups }) => groups?.["text"] ?? "");
-  if (jwt === undefined || seed === undefined || more.length > 0) {
+  if (jwt === undefined || seed === undefined || more.length > 0)
     throw new InvalidCredentials(`${basename(path)} has not the JWT and the seed of a .creds file`);
-  }
   return { kind: "jwt", jwt: jwtOf(jwt), seed: seedOf(seed) };
 }
 

@@ -67,12 +67,10 @@ function requireGrouping(named: NamedMetric, shape: SelectorShape, form: Form): 
   const { by } = shape;
   const unknown = by.find((label) => label !== "le" && !isGroupLabel(named.metric, label));
   if (unknown !== undefined) throw refuse(named, shape, unknownLabel(named.metric, unknown));
-  if (by.includes("le") && !readsBuckets(form)) {
+  if (by.includes("le") && !readsBuckets(form))
     throw refuse(named, shape, "le is allowed only inside histogram_quantile and histogram_fraction");
-  }
-  if (named.part === "bucket" && !by.includes("le")) {
+  if (named.part === "bucket" && !by.includes("le"))
     throw refuse(named, shape, `the buckets of ${named.metric.id} must be grouped by le`);
-  }
 }
 
 /** The measure of a form with the numbers of a shape. */
@@ -99,9 +97,8 @@ function widthOf(named: NamedMetric, shape: SelectorShape): number | undefined {
 }
 
 function unknownMeasure({ metric, thresholds }: NamedMetric, measure: Measure): string {
-  if (measure.kind === "aggregation") {
+  if (measure.kind === "aggregation")
     return `${metric.id} has no aggregation ${measure.aggregation}; it has ${metric.aggregations.join(", ")}`;
-  }
   if (thresholds.length === 0) return `${metric.id} has no SLO with a threshold, which histogram_fraction requires`;
   return `the thresholds of ${metric.id} are ${thresholds.toSorted((a, b) => a - b).join(", ")}`;
 }
@@ -115,9 +112,8 @@ function unknownForm(named: NamedMetric, shape: SelectorShape): string {
   if (metric.source.kind === "histogram") {
     if (outer === undefined) return `${name} is a histogram; read it with a function such as histogram_quantile`;
   } else if (outer !== undefined) return `${name} is ${kind}, but ${outer.fn} requires a histogram`;
-  if (fn !== undefined && !formsOf(named).some((form) => form.fn === fn)) {
+  if (fn !== undefined && !formsOf(named).some((form) => form.fn === fn))
     return `${name} is ${kind}, to which ${fn} does not apply`;
-  }
   return op === undefined
     ? `${name} must be aggregated`
     : `${name} is ${kind}, which does not support this form of query`;

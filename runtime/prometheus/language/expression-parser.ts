@@ -207,13 +207,11 @@ export class ExpressionParser {
     const { text, kind, start } = this.#reader.next;
     if (kind === "string") return this.#reader.unexpected(wanted);
     const lower = text.toLowerCase();
-    if (lower === "offset" || lower === "@") {
+    if (lower === "offset" || lower === "@")
       return new Fault(`${lower} is not supported; set other times in the request`, start);
-    }
     if (["%", "^", "atan2"].includes(lower)) return new Fault(`the operator ${lower} is not supported`, start);
-    if (lower === "[" && expression?.kind !== "selector") {
+    if (lower === "[" && expression?.kind !== "selector")
       return new Fault("subqueries are not supported; a range is allowed only on a metric", start);
-    }
     return this.#reader.unexpected(wanted);
   }
 

@@ -151,9 +151,8 @@ function readEscape(text: string, start: number, quote: string): ReadString {
   if (simple !== undefined) return { value: simple, end: start + 2 };
   codeEscape.lastIndex = start + 1;
   const digits = codeEscape.exec(text)?.[0];
-  if (digits === undefined) {
+  if (digits === undefined)
     throw new Fault(`\\${letter} is not a valid escape sequence; write \\\\ for a backslash`, start);
-  }
   return { value: characterOf(digits, start), end: start + 1 + digits.length };
 }
 
@@ -162,9 +161,8 @@ function characterOf(digits: string, start: number): string {
   const isCode = /^[uU]/u.test(digits);
   const code = /^[0-7]/u.test(digits) ? Number.parseInt(digits, 8) : Number.parseInt(digits.slice(1), 16);
   const codeMax = isCode ? 0x10_ff_ff : 0x7f;
-  if (code > codeMax || (code >= 0xd8_00 && code <= 0xdf_ff)) {
+  if (code > codeMax || (code >= 0xd8_00 && code <= 0xdf_ff))
     throw new Fault(`\\${digits} is not a valid character; write the character itself`, start);
-  }
   return String.fromCodePoint(code);
 }
 

@@ -174,9 +174,8 @@ function typeOfBinary(part: Expression & { kind: "binary" }): ExpressionType {
   const { op, left, right } = part;
   const isNumber = (side: Expression): boolean => typeWithoutWindow(side, op) === "scalar";
   const [isLeftNumber, isRightNumber] = [isNumber(left), isNumber(right)];
-  if (isSetOperator(op) && (isLeftNumber || isRightNumber)) {
+  if (isSetOperator(op) && (isLeftNumber || isRightNumber))
     throw new TypeFault(`${op} requires series on both sides, not a number`, isLeftNumber ? left : right);
-  }
   if (!isLeftNumber || !isRightNumber) return "vector";
   if (!isComparison(op) || part.isBool) return "scalar";
   throw new TypeFault(`comparing two numbers requires ${op} bool`, part, { ...part, isBool: true });

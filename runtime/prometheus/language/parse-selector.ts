@@ -66,9 +66,8 @@ function parseMatchers(reader: TokenReader): { readonly matchers: readonly Label
 
 function parseMatcher(reader: TokenReader): LabelMatcher {
   const label = reader.next;
-  if (label.kind !== "string" && !(label.kind === "name" && isPlainLabel(label.text))) {
+  if (label.kind !== "string" && !(label.kind === "name" && isPlainLabel(label.text)))
     throw reader.unexpected('a label or "}"');
-  }
   reader.take();
   const op = reader.next;
   const isNameAlone = label.kind === "string" && (reader.isAt(",") || reader.isAt("}"));
@@ -164,9 +163,8 @@ interface LabelList {
  */
 export function parseBy(reader: TokenReader): LabelList | undefined {
   const { start } = reader.next;
-  if (reader.isAtKeyword("without")) {
+  if (reader.isAtKeyword("without"))
     throw new Fault("without is not supported; list the labels to keep, as in by (component)", start);
-  }
   if (!reader.isAtKeyword("by")) return undefined;
   reader.take();
   return parseLabels(reader);

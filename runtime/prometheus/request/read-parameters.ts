@@ -34,9 +34,8 @@ export function readInstantTime(params: Parameters, nowMs: number): number {
 /** The times of a range query. @throws Refusal `invalid_time`, `invalid_window`, `invalid_step` */
 export function readRange(params: Parameters): RangeTimes {
   const [startMs, endMs] = [requiredTime(params, "start"), requiredTime(params, "end")];
-  if (endMs < startMs) {
+  if (endMs < startMs)
     throw refuseField("invalid_window", "end", 'invalid parameter "end": end timestamp must not be before start time');
-  }
   const stepMs = readStep(params);
   if (Math.floor((endMs - startMs) / stepMs) + 1 > pointsMax + 1) throw tooManyPoints(startMs, endMs);
   return { startMs, endMs, stepMs };

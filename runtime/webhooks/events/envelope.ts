@@ -70,9 +70,7 @@ interface TextKeywords {
 
 /** True when the value is a text of this form and a real date, which 30 February is not. */
 export function isCalendarTime(value: unknown, form: RegExp): value is string {
-  if (typeof value !== "string" || !form.test(value)) {
-    return false;
-  }
+  if (typeof value !== "string" || !form.test(value)) return false;
   // A day after the end of its month parses as another day, and any other invalid time as NaN.
   const at = new Date(value);
   return (
@@ -132,20 +130,16 @@ const fieldRules: readonly FieldRule[] = [
  *   `personal_data` with every field that contains some
  */
 export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): ValidEnvelope {
-  if (bytes.byteLength > eventBytesMax) {
+  if (bytes.byteLength > eventBytesMax)
     throw new Refusal("body_too_large", `An event can have at most ${eventBytesMax} bytes`);
-  }
   const source = decode(bytes);
   const fields = parseObject(source);
   const search = searchPersonalData(rules, typeOf(fields));
   const problems = [...fieldProblems(fields), ...shapeProblems(source, search)].slice(0, problemsMax);
-  if (problems.length > 0) {
+  if (problems.length > 0)
     throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
-  }
   const { findings } = search;
-  if (findings.length > 0) {
-    throw new Refusal("personal_data", "The event carries personal data", { errors: findings });
-  }
+  if (findings.length > 0) throw new Refusal("personal_data", "The event carries personal data", { errors: findings });
   return { envelope: readFields(fields as EventEnvelope), bytes };
 }
 
@@ -161,13 +155,10 @@ function decode(bytes: Uint8Array): string {
 }
 
 function parseObject(source: string): object {
-  if (source.codePointAt(0) === byteOrderMark) {
+  if (source.codePointAt(0) === byteOrderMark)
     throw new Refusal("invalid_json", "An event must not start with a byte order mark");
-  }
   const value = parseJson(source);
-  if (!isObject(value)) {
-    throw new Refusal("invalid_envelope", "An event must be a JSON object");
-  }
+  if (!isObject(value)) throw new Refusal("invalid_envelope", "An event must be a JSON object");
   return value;
 }
 
@@ -191,13 +182,10 @@ function fieldProblems(fields: object): readonly FieldError[] {
   for (const { name, isRequired, mustBe, accepts } of fieldRules) {
     if (Object.hasOwn(values, name)) {
       if (!accepts(values[name])) problems.push({ field: name, code: "invalid", detail: `${name} must be ${mustBe}` });
-    } else if (isRequired) {
-      problems.push({ field: name, code: "required", detail: `${name} is required: ${mustBe}` });
-    }
+    } else if (isRequired) problems.push({ field: name, code: "required", detail: `${name} is required: ${mustBe}` });
   }
-  if (Object.hasOwn(values, "attempt")) {
+  if (Object.hasOwn(values, "attempt"))
     problems.push({ field: "attempt", code: "not_allowed", detail: "attempt is set by the sender; remove it" });
-  }
   return problems;
 }
 

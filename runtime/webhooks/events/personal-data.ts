@@ -65,27 +65,20 @@ export interface PersonalDataSearch extends Required<JsonVisitor> {
 export function searchPersonalData(rules: PersonalDataRules, type: string): PersonalDataSearch {
   const findings: FieldError[] = [];
   const add = (path: JsonPath, code: string, detail: string): void => {
-    if (findings.length < findingsMax) {
-      findings.push({ field: fieldPath(path), code, detail });
-    }
+    if (findings.length < findingsMax) findings.push({ field: fieldPath(path), code, detail });
   };
   const scalar = (value: string, pathOf: PathOf): void => {
-    if (!hasCardNumber(value)) {
-      return;
-    }
+    if (!hasCardNumber(value)) return;
     const path = pathOf();
-    if (isSearched(path) && !isAllowed(rules, path, type)) {
+    if (isSearched(path) && !isAllowed(rules, path, type))
       add(path, "card_number", `The value looks like a payment card number${howToAllow(path, type)}`);
-    }
   };
   return {
     findings,
     member: (name, pathOf) => {
       const finding = nameFinding(name, rules);
       const path = finding === undefined ? [] : pathOf();
-      if (finding !== undefined && !isEnvelopeMember(path)) {
-        add(path, ...finding);
-      }
+      if (finding !== undefined && !isEnvelopeMember(path)) add(path, ...finding);
     },
     string: scalar,
     number: (digits, pathOf) => scalar(integerDigits(digits), pathOf),
@@ -98,9 +91,7 @@ export function searchPersonalData(rules: PersonalDataRules, type: string): Pers
  */
 export function fieldPath(path: JsonPath): string {
   return path.reduce<string>((prefix, segment) => {
-    if (typeof segment === "number") {
-      return `${prefix}[${segment}]`;
-    }
+    if (typeof segment === "number") return `${prefix}[${segment}]`;
     // The cut may split a surrogate pair.
     const name = hasCardNumber(segment) ? "*" : segment.slice(0, nameCharactersMax).toWellFormed();
     return prefix === "" ? name : `${prefix}.${name}`;
@@ -108,9 +99,8 @@ export function fieldPath(path: JsonPath): string {
 }
 
 function nameFinding(name: string, rules: PersonalDataRules): readonly [code: string, detail: string] | undefined {
-  if (rules.forbiddenNames.has(normalName(name))) {
+  if (rules.forbiddenNames.has(normalName(name)))
     return ["forbidden_field", "The name is on the list of personal data fields"];
-  }
   return hasCardNumber(name) ? ["card_number", "The name looks like a payment card number"] : undefined;
 }
 
@@ -139,9 +129,7 @@ function settingPath(path: JsonPath): string {
 /** The advice for an error; empty when the field or type contains a card number or is too long. */
 function howToAllow(path: JsonPath, type: string): string {
   const field = settingPath(path);
-  if (hasCardNumber(field) || hasCardNumber(type) || field.length > settingPathCharactersMax) {
-    return "";
-  }
+  if (hasCardNumber(field) || hasCardNumber(type) || field.length > settingPathCharactersMax) return "";
   return (
     `; if it never contains one, allow the field ${field} for the type ${type} in the settings ` +
     "(personalData.allowedForTypes)"
@@ -155,9 +143,7 @@ function normalName(name: string): string {
 
 /** The digits of an integer in any notation; empty for a fraction. */
 function integerDigits(text: string): string {
-  if (/^-?\d+$/u.test(text)) {
-    return text;
-  }
+  if (/^-?\d+$/u.test(text)) return text;
   const value = Number(text);
   return Number.isSafeInteger(value) ? String(value) : "";
 }

@@ -37,9 +37,8 @@ export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
     const end = elementEnd(body, start);
     const item = body.subarray(start, lastOf(body, start, end));
     const isEmptyList = items.length === 0 && item.length === 0 && body[end] === byte.closeBracket;
-    if (isEmptyList || items.length === batchEventsMax) {
+    if (isEmptyList || items.length === batchEventsMax)
       throw new Refusal("invalid_request", `A batch must have 1 to ${batchEventsMax} events`);
-    }
     items.push(item);
     if (body[end] === byte.closeBracket && skipSpaces(body, end + 1) === body.length) return items;
     if (body[end] !== byte.comma) throw new Refusal("invalid_json", "A batch must be a JSON array of events");

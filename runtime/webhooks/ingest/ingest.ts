@@ -96,12 +96,10 @@ export function createIngest(deps: IngestDeps): Ingest {
 function checkCaller(envelope: Envelope, { tenants }: EventCaller, idForms: readonly EventIdForm[]): void {
   const { tenant, type } = envelope;
   const problems = [typeProblem(type), eventIdProblem(envelope, idForms)].filter((problem) => problem !== undefined);
-  if (problems.length > 0) {
+  if (problems.length > 0)
     throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
-  }
-  if (!includesTenant(tenants, tenant)) {
+  if (!includesTenant(tenants, tenant))
     throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
-  }
 }
 
 function typeProblem(type: string): FieldError | undefined {
@@ -124,9 +122,8 @@ async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSp
     if (known !== undefined) return responseFor(known, valid, nonce);
     // The event with this id is still being replicated, or was just deleted because of its age.
     const pauseMs = pauseAfter(tries);
-    if (performance.now() + pauseMs >= deadlineMs) {
+    if (performance.now() + pauseMs >= deadlineMs)
       throw unavailable("Another event with this id is being stored; retry", retryAfterSeconds);
-    }
     await sleep(pauseMs, undefined, { ref: false });
   }
 }
@@ -139,9 +136,8 @@ function responseFor(known: StoredEvent, { envelope, bytes }: ValidEnvelope, non
     // An earlier try of this request was stored, and its response was lost.
     return { eventId, tenant, duplicate: false };
   }
-  if (Buffer.compare(known.body, bytes) !== 0) {
+  if (Buffer.compare(known.body, bytes) !== 0)
     throw new Refusal("event_id_reused", `The event id ${eventId} is in use by a different event`);
-  }
   return { eventId, tenant, duplicate: true };
 }
 
@@ -182,13 +178,11 @@ function createAdmission(isConnected: () => boolean, isFull: () => boolean): Adm
   const waiting = { events: 0, bytes: 0 };
   let isSilent = false;
   const check = (bytes: number): void => {
-    if (!isConnected() || (isSilent && waiting.events > 0)) {
+    if (!isConnected() || (isSilent && waiting.events > 0))
       throw unavailable("The event store does not respond", retryAfterSeconds);
-    }
     if (isFull()) throw unavailable("The event store is nearly full", retryAfterFullSeconds);
-    if (waiting.events >= inFlightMax || waiting.bytes + bytes > bytesInFlightMax) {
+    if (waiting.events >= inFlightMax || waiting.bytes + bytes > bytesInFlightMax)
       throw unavailable("Too many concurrent events", retryAfterSeconds);
-    }
   };
   return async (bytes, step) => {
     check(bytes);

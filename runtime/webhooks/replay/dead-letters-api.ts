@@ -90,9 +90,8 @@ async function listDeadLetters(
     if (messages.length === 0) return { items };
     for (const message of messages) {
       const deadLetter = parseDeadLetter(message.data);
-      if (deadLetter !== undefined && includesTenant(tenants, deadLetter.tenant)) {
+      if (deadLetter !== undefined && includesTenant(tenants, deadLetter.tenant))
         items.push(summaryOf(deadLetter, label));
-      }
       lastSeq = message.seq;
       if (items.length === query.limit) return { items, nextSeq: lastSeq };
     }
@@ -123,9 +122,8 @@ async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: Re
   const found = await Promise.all(tenants.map((tenant) => deadLettersOf(deps, partner, tenant, request.eventId)));
   const deadLetters = found.flat();
   const [last] = deadLetters.toSorted((a, b) => b.deadLetter.generation - a.deadLetter.generation);
-  if (last === undefined) {
+  if (last === undefined)
     throw new Refusal("dead_letter_not_found", "The dead letter does not exist or is not visible to this caller.");
-  }
   // The note is stored first. A dead letter removed without a note would be lost.
   await storeNote(deps, last.deadLetter, request, caller);
   await Promise.all(deadLetters.map(({ message }) => deps.deadLetters.remove(message.seq)));
@@ -141,9 +139,8 @@ async function tenantsOf(
 ): Promise<readonly string[]> {
   const { tenants } = caller;
   if (tenant !== undefined) {
-    if (!includesTenant(tenants, tenant)) {
+    if (!includesTenant(tenants, tenant))
       throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
-    }
     return [tenant];
   }
   if (!tenants.includes(anyTenant)) return tenants;
@@ -151,9 +148,8 @@ async function tenantsOf(
   const event = message === undefined ? undefined : readEvent(message);
   // A caller without access to the deliveries must not learn whether the event is stored.
   if (event === undefined && isNarrowed(caller)) return [];
-  if (event === undefined) {
+  if (event === undefined)
     throw new Refusal("tenant_required", "The event is no longer stored: add its tenant to the request.");
-  }
   return [event.tenant];
 }
 

@@ -107,9 +107,8 @@ function parseObject(body: Uint8Array): object {
   } catch (cause) {
     throw new Refusal("invalid_json", "The body must be a single JSON object in UTF-8", { cause });
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new Refusal("invalid_request", "The body must be a JSON object");
-  }
   return value;
 }
 
@@ -178,9 +177,8 @@ function sourceProblems(body: Bodies["replay"]): readonly FieldError[] {
     const detail = `event_ids cannot be combined with a window; remove them or ${bounds.join(" and ")}`;
     problems.push({ field: "event_ids", code: "conflict", detail });
   }
-  if (isTime(body.from) && isTime(body.to) && Date.parse(body.from) >= Date.parse(body.to)) {
+  if (isTime(body.from) && isTime(body.to) && Date.parse(body.from) >= Date.parse(body.to))
     problems.push({ field: "to", code: "invalid", detail: "to must be later than from" });
-  }
   return problems;
 }
 

@@ -56,9 +56,8 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore) {
   };
   const visible = async (id: string, caller: ReplayCaller): Promise<ReplayJob> => {
     const job = idForm.test(id) ? await store.get(id) : undefined;
-    if (job === undefined || !mayReadReplay(job, caller)) {
+    if (job === undefined || !mayReadReplay(job, caller))
       throw new Refusal("replay_not_found", "The replay does not exist or is not visible to this caller.");
-    }
     return !isOver(job) && (await store.isCancelled(id)) ? { ...job, status: "cancelled" } : job;
   };
   return {
@@ -171,9 +170,8 @@ async function seqOf(
 ): Promise<number | undefined> {
   if (eventId === undefined) return undefined;
   const seq = await visibleSeq(deps, eventId, caller);
-  if (seq === undefined) {
+  if (seq === undefined)
     throw refuseField("event_not_found", field, `${field} does not refer to an event that is visible to this caller`);
-  }
   return seq;
 }
 

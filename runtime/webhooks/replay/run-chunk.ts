@@ -90,9 +90,8 @@ function tallyOf(kind: ReplayDecision["kind"]): ReplayTally {
 async function decide(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promise<ReplayDecision> {
   const state = await readDeliveryState(deps, unit);
   // An event may be under way to another partner only.
-  if (!unit.isRouted && state.live.length === 0 && isUnstored(state.attempts)) {
+  if (!unit.isRouted && state.live.length === 0 && isUnstored(state.attempts))
     return { kind: job.filter.onlyFailed ? "unmatched" : "in_progress" };
-  }
   return decideReplay(candidateOf(deps, job, unit), state);
 }
 

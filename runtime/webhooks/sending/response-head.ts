@@ -81,9 +81,8 @@ function parseLine(text: string, last: string): Line {
     return { name: last, value: text.trim(), isFolded: true, fault: kind, ...fault };
   }
   const colon = text.indexOf(":");
-  if (colon === -1) {
+  if (colon === -1)
     return { name: text, value: "", isFolded: false, fault: "no colon in the line (RFC 9112 §5)", ...fault };
-  }
   const name = text.slice(0, colon).trimEnd();
   const value = text.slice(colon + 1).trim();
   return { name, value, isFolded: false, ...nameFault(name, colon), ...fault };
@@ -113,9 +112,8 @@ function shownName(name: string): string {
 /** Source: RFC 9112 §6.3. */
 export function bodyFraming({ status, headers, isHttp10 }: ParsedHead): BodyFraming {
   const { "transfer-encoding": coding, "content-length": length } = headers;
-  if (bodilessStatuses.has(status)) {
+  if (bodilessStatuses.has(status))
     return { kind: "none", bytes: 0, excess: `status ${status}: a body (RFC 9110 §15)` };
-  }
   if (coding === undefined) return length === undefined ? { kind: "close", bytes: 0, excess: "" } : counted(length);
   const fault = isHttp10
     ? "transfer-encoding: not allowed in HTTP/1.0 (RFC 9112 §6.1)"

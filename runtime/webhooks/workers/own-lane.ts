@@ -262,9 +262,8 @@ export class OwnLane implements LanePolicy, LaneControl {
       await this.#takeOver();
       return;
     }
-    if (pause !== undefined) {
-      this.#limiter.restore(pause);
-    } else if (pausedMs > 0) {
+    if (pause !== undefined) this.#limiter.restore(pause);
+    else if (pausedMs > 0) {
       // An earlier version paused the consumers and stored nothing.
       this.#limiter.openUntil(this.#context.now() + pausedMs);
     }
@@ -322,11 +321,9 @@ export class OwnLane implements LanePolicy, LaneControl {
         { partner, reason: state.cause, restMs: state.restMs },
         "deliveries paused by a Retry-After of the partner",
       );
-    } else if (state.kind === "closed" && before === "rate_limited") {
+    } else if (state.kind === "closed" && before === "rate_limited")
       log.info({ partner, reason: before }, "deliveries to the partner resumed after its Retry-After");
-    } else if (state.kind === "closed") {
-      log.warn({ partner }, "circuit breaker of the partner closed");
-    }
+    else if (state.kind === "closed") log.warn({ partner }, "circuit breaker of the partner closed");
   }
 
   async #mayPull(partner: Partner): Promise<boolean> {

@@ -349,9 +349,8 @@ describe("probes", () => {
       "vector(1) or 1",
       "sum(vector(1))",
     ];
-    for (const query of invalid) {
+    for (const query of invalid)
       expect([query, (await get(`query?query=${encodeURIComponent(query)}`)).code]).toEqual([query, 400]);
-    }
     const quoted = await get(`query?query=${encodeURIComponent('avg(lag{service="vector(1)"})')}`);
     expect(quoted.code).toBe(200);
     expect((await get("query?query=avg(lag)%20%3E%20vector(1)")).error).toContain("write avg(lag) > 1");
