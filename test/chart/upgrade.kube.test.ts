@@ -469,14 +469,14 @@ describe("the number of runtime pods", () => {
 describe("what helm says after an installation", () => {
   test("warns that watch.namespaces replaces the release's namespace", async () => {
     await api.kubectl(["create", "namespace", "shop"]);
-    const warning = "watch.namespaces replaces the release's namespace: resources in elsewhere do not apply";
+    const warning = "watch.namespaces does not include the release namespace: resources in elsewhere are not applied";
     expect(await helm("install", "elsewhere", "watch.namespaces={shop}")).toContain(warning);
     const said = await helm("upgrade", "elsewhere", "watch.namespaces={shop,elsewhere},policy.acceptOpenGrants=true");
     expect(said).not.toContain(warning);
-    expect(said).toContain("every watched namespace may name every tenant");
-    expect(said).toContain("Catalogs of the namespaces * may name a store at any host");
+    expect(said).toContain("all watched namespaces may use all tenants");
+    expect(said).toContain("Catalogs of the namespaces * may use stores on any host");
     const hosts = "policy.grants[0].namespaces={*},policy.grants[0].storeHosts={prometheus.shop}";
-    expect(await helm("upgrade", "elsewhere", hosts)).not.toContain("a store at any host");
+    expect(await helm("upgrade", "elsewhere", hosts)).not.toContain("stores on any host");
     await helm("uninstall", "elsewhere");
   });
 });

@@ -272,7 +272,10 @@ describe.concurrent("a delivery to a partner that gets nothing now", () => {
     const since = expect.stringMatching(/^\d{4}-/u);
     expect(deliveries.map(({ state, waiting }) => ({ state, waiting }))).toEqual([
       { state: "in_delivery", waiting: { kind: "disabled", reason: "status_410", since, until: null } },
-      { state: "in_delivery", waiting: { kind: "circuit_open", reason: "1 failures in a row", since, until: since } },
+      {
+        state: "in_delivery",
+        waiting: { kind: "circuit_open", reason: "1 consecutive failures", since, until: since },
+      },
       { state: "in_delivery", waiting: { kind: "paused", reason: null, since: null, until: null } },
     ]);
     const states = ({ deliveries: all }: EventHistory): string => all.map(({ state }) => state).join();
