@@ -1,7 +1,7 @@
 import type { HealthAnswer } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { useSession } from "../api/session-context.ts";
-import { useRead } from "../api/use-read.ts";
+import type { Read } from "../api/use-read.ts";
 import { Badge } from "../components/badge.tsx";
 import { DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
@@ -9,14 +9,11 @@ import { formatMs, formatNumber, formatSeconds, formatShare } from "../component
 import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 
-const everySeconds = 30;
-
-/** `GET /v1/metrics/health`: requests, caches and stores of the pod that answers. */
-export function MetricsSection(): JSX.Element {
-  const health = useRead<HealthAnswer>("/v1/metrics/health", { everySeconds });
+/** `GET /v1/metrics/health`: requests, caches and stores of the pod that responds. */
+export function MetricsSection({ health }: { readonly health: Read<HealthAnswer> }): JSX.Element {
   return (
-    <Section title="Metrics">
-      <Reading read={health} what="the health of metrics" lines={9}>
+    <Section title="Metrics API">
+      <Reading read={health} what="the health of the metrics API" lines={9}>
         {(data) => <Health health={data} />}
       </Reading>
     </Section>
@@ -35,11 +32,11 @@ function Health({ health }: HealthProps): JSX.Element {
     ["Latency p95", formatMs(health.latency_p95_ms)],
     ["Errors", formatShare(health.error_rate)],
     ["Cache hits", formatShare(health.cache_hit_ratio)],
-    ["Partial answers", formatShare(health.partial_response_rate)],
+    ["Partial responses", formatShare(health.partial_response_rate)],
   ] as const;
   return (
     <>
-      <ul class="plain cards">
+      <ul class="plain cards home-cards">
         {figures.map(([name, figure]) => (
           <li class="card" key={name}>
             <h3>{name}</h3>
@@ -68,8 +65,8 @@ function Stores({ health }: HealthProps): JSX.Element {
       empty={
         <Empty
           title="No stores"
-          why="No metric catalog is in force."
-          next="Apply a MetricCatalog, or look at its conditions with kubectl."
+          why="No metric catalog is applied."
+          next="Apply a MetricCatalog, or check its conditions with kubectl."
         />
       }
     />

@@ -1,124 +1,65 @@
-import type { DeadLetterCount } from "../../api/replays.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import type { Problem } from "../api/problem.ts";
-import type { ListPage } from "../api/types.ts";
-import { useRead, type Read } from "../api/use-read.ts";
 import { Badge } from "../components/badge.tsx";
 import { Empty } from "../components/empty.tsx";
 import { formatNumber } from "../components/format.ts";
 import { Section } from "../components/page.tsx";
 import { Reading, Skeleton } from "../components/reading.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
 import { Link } from "../router/router.tsx";
-import { breakerNeeds, deadLetterNeeds, partnerNeeds, type Need } from "./needs.ts";
-import { usePartners, type Partners } from "./use-partners.ts";
+import type { Need } from "./needs.ts";
+import type { Home, KnownPartners } from "./use-home.ts";
 
-const everySeconds = 30;
 const needsShownMax = 20;
 
-type Counts = ListPage<DeadLetterCount, { readonly complete: boolean }>;
-
-/** Webhooks: how many partners there are in which state, and what needs a person. */
-export function NeedsSection(): JSX.Element {
-  const [turn, setTurn] = useState(0);
-  const partners = usePartners(turn);
-  const counts = useRead<Counts>("/webhooks/dead-letters/counts", { everySeconds });
-  const read = readOfPartners(partners, () => {
-    setTurn(turn + 1);
-    counts.refresh();
-  });
+/** What is wrong, for whom and since when. */
+export function NeedsSection({ home }: { readonly home: Home }): JSX.Element {
+  const { partners, counts, needs } = home;
   return (
-    <>
-      <Section
-        title="What needs a person"
-        actions={
-          <button type="button" class="small" onClick={read.refresh}>
-            Refresh
-          </button>
-        }
-      >
-        <Reading read={read} what="the partners" lines={4}>
-          {({ all, details }) => (
-            <Needs
-              needs={[...partnerNeeds(all), ...breakerNeeds(details), ...lettersOf(counts)]}
-              isKnown={!counts.isReading || counts.data !== undefined}
-              isCounted={counts.data !== undefined}
-            />
-          )}
+    <Section title={needs.length === 0 ? "Needs attention" : `Needs attention (${formatNumber(needs.length)})`}>
+      <div class="needs-room">
+        <Reading read={partners} what="the partners" lines={2}>
+          {() => (needs.length > 0 ? <NeedList needs={needs} /> : <NoNeeds home={home} />)}
         </Reading>
-        {counts.problem === undefined || isAbsent(counts.problem) || read.problem !== undefined ? null : (
-          <Reading read={counts} what="the counts of dead letters">
-            {() => null}
-          </Reading>
-        )}
-      </Section>
-      <Section title="Webhooks">
-        {read.problem === undefined ? (
-          <Reading read={read} what="the partners" lines={3}>
-            {(data) => <PartnerCounts partners={data} />}
-          </Reading>
-        ) : (
-          <p class="lead">Nothing is known without the partners.</p>
-        )}
-      </Section>
-    </>
+      </div>
+      {partners.problem === undefined || partners.data !== undefined ? null : <OtherNeeds home={home} />}
+      {counts.problem === undefined || counts.problem.status === 404 || partners.problem !== undefined ? null : (
+        <Reading read={counts} what="the counts of dead letters">
+          {() => null}
+        </Reading>
+      )}
+    </Section>
   );
 }
 
-type Known = Partners & { readonly all: NonNullable<Partners["all"]> };
-
-function readOfPartners(partners: Partners, refresh: () => void): Read<Known> {
-  const { all, problem } = partners;
-  return {
-    data: all === undefined ? undefined : { ...partners, all },
-    problem,
-    isReading: all === undefined && problem === undefined,
-    isStale: all !== undefined && problem !== undefined,
-    atMs: undefined,
-    headers: undefined,
-    missing: [],
-    refresh,
-  };
+function NoNeeds({ home: { counts, isKnown } }: { readonly home: Home }): JSX.Element {
+  if (!isKnown) return <Skeleton what="what needs attention" lines={2} />;
+  const letters = counts.data === undefined ? "Dead letters are not counted." : "There are no dead letters.";
+  return (
+    <div class="notice good">
+      <p class="notice-title">Nothing needs attention</p>
+      <p>No partner is failing, held, paused or disabled, and no circuit breaker is open. {letters}</p>
+    </div>
+  );
 }
 
-/** A server without this question, as during an update: the rest of the page is of use without it. */
-function isAbsent({ status }: Problem): boolean {
-  return status === 404;
+/** Needs of everything but partners, which cannot be read. */
+function OtherNeeds({ home: { needs, isKnown } }: { readonly home: Home }): JSX.Element | null {
+  if (needs.length > 0) return <NeedList needs={needs} />;
+  return isKnown ? null : <Skeleton what="what needs attention" lines={1} />;
 }
 
-function lettersOf({ data }: Read<Counts>): readonly Need[] {
-  return data === undefined ? [] : deadLetterNeeds(data.data);
-}
-
-interface NeedsProps {
-  readonly needs: readonly Need[];
-  /** False while the dead letters are counted. */
-  readonly isKnown: boolean;
-  /** False when this server or this token does not count them. */
-  readonly isCounted: boolean;
-}
-
-function Needs({ needs, isKnown, isCounted }: NeedsProps): JSX.Element {
-  if (needs.length === 0 && !isKnown) return <Skeleton what="the counts of dead letters" lines={3} />;
-  if (needs.length === 0) {
-    return (
-      <Empty
-        title="Nothing needs a person now"
-        why={
-          isCounted
-            ? "No partner is held, paused or disabled, no open breaker is known, and there are no dead letters."
-            : "No partner is held, paused or disabled, and no open breaker is known. The dead letters are not counted."
-        }
-      />
-    );
-  }
+function NeedList({ needs }: { readonly needs: readonly Need[] }): JSX.Element {
   const more = needs.length - needsShownMax;
   return (
     <>
       <ul class="plain needs">
-        {needs.slice(0, needsShownMax).map(({ key, state, text, to }) => (
+        {needs.slice(0, needsShownMax).map(({ key, state, subject, reason, since, to }) => (
           <li key={key}>
-            <Badge state={state} /> <Link to={to}>{text}</Link>
+            <Badge state={state} />
+            <span>
+              <Link to={to}>{subject}</Link> {reason}
+            </span>
+            <span class="quiet">{since === null ? "" : <Timestamp at={since} shows="age" />}</span>
           </li>
         ))}
       </ul>
@@ -127,30 +68,46 @@ function Needs({ needs, isKnown, isCounted }: NeedsProps): JSX.Element {
   );
 }
 
-function PartnerCounts({ partners: { all, isComplete } }: { readonly partners: Known }): JSX.Element {
+/** How many partners there are in which state. */
+export function PartnersSection({ home: { partners } }: { readonly home: Home }): JSX.Element | null {
+  // The section above says why they cannot be read.
+  if (partners.data === undefined && partners.problem !== undefined) return null;
+  return (
+    <Section title="Partners">
+      <Reading read={partners} what="the partners" lines={4}>
+        {(data) => <PartnerCounts partners={data} />}
+      </Reading>
+    </Section>
+  );
+}
+
+function PartnerCounts({ partners: { all, isComplete } }: { readonly partners: KnownPartners }): JSX.Element {
   if (all.length === 0) {
     return (
       <Empty
         title="No partners"
-        why="No WebhookPartner that your token may see is in force."
-        next="Apply one with kubectl, or ask for a token with its tenants."
+        why="No WebhookPartner that your token may see is applied."
+        next="Apply a WebhookPartner, or request a token with its tenants."
       />
     );
   }
-  const states = ["active", "held", "paused", "disabled"] as const;
+  const states = new Set(["active", ...all.map(({ state }) => state).toSorted()]);
   return (
     <>
-      <ul class="plain cards">
-        {states.map((state) => (
+      <ul class="plain cards home-cards">
+        {[...states].map((state) => (
           <li class="card" key={state}>
             <h3>
-              <Badge state={state} /> partners
+              <Badge state={state} />
             </h3>
             <div class="figure">{formatNumber(all.filter((partner) => partner.state === state).length)}</div>
           </li>
         ))}
       </ul>
-      {isComplete ? null : <p class="lead">Counted in the first {formatNumber(all.length)} partners.</p>}
+      <p>
+        <Link to="/partners">All partners</Link>
+        {isComplete ? "" : ` (counted in the first ${formatNumber(all.length)})`}
+      </p>
     </>
   );
 }

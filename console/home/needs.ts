@@ -1,30 +1,73 @@
+import type { DeliveryStatsRow } from "../../api/delivery-stats.ts";
+import type { Slo } from "../../api/objectives.ts";
 import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import type { DeadLetterCount } from "../../api/replays.ts";
-import { formatNumber, formatWord } from "../components/format.ts";
+import type { HealthAnswer } from "../../api/catalog.ts";
+import { formatCount, formatShare, formatWord } from "../components/format.ts";
+import { budgetLeft, objectivePath } from "../objectives/objective-view.ts";
 import { changedQuery, pathTo } from "../router/place.ts";
 
-/** Something that a person should look at. */
+/** Something that needs attention. */
 export interface Need {
   readonly key: string;
   /** State of the API that gives the tone. */
   readonly state: string;
-  readonly text: string;
+  /** What it is about: a partner, an objective. */
+  readonly subject: string;
+  readonly reason: string;
+  /** ISO 8601; null if unknown. */
+  readonly since: string | null;
   /** Where it can be solved. */
   readonly to: string;
 }
 
+/** States, the most severe first. Equal states are listed by their age. */
+const severity = [
+  "down",
+  "rejected",
+  "disabled",
+  "open",
+  "failing",
+  "critical",
+  "dead",
+  "held",
+  "half_open",
+  "rate_limited",
+  "degraded",
+  "increasing",
+  "paused",
+];
+
+/** Orders needs: the most severe first, then the oldest. */
+export function bySeverity(needs: readonly Need[]): readonly Need[] {
+  const rank = ({ state }: Need): number => severity.indexOf(state);
+  const age = ({ since }: Need): string => since ?? "~";
+  return needs.toSorted((a, b) => rank(a) - rank(b) || (age(a) < age(b) ? -1 : 1));
+}
+
+const stateReasons: Readonly<Record<string, string>> = {
+  rejected: "the configuration is rejected, so no event is routed to it",
+  disabled: "the endpoint responded with 410, so nothing is sent",
+  held: "deliveries are held",
+  paused: "deliveries are paused",
+};
+
 /** Partners that get nothing now. */
 export function partnerNeeds(partners: readonly PartnerSummary[]): readonly Need[] {
-  const gravestFirst = ["rejected", "disabled", "held", "paused"];
   return partners
-    .filter(({ state }) => gravestFirst.includes(state))
-    .toSorted((a, b) => gravestFirst.indexOf(a.state) - gravestFirst.indexOf(b.state))
-    .map(({ partner, state, reason }) => ({
-      key: `${state} ${partner}`,
-      state,
-      text: `${partner}${reason === null ? "" : `: ${formatWord(reason)}`}`,
-      to: partnerPath(partner),
-    }));
+    .filter(({ state }) => Object.hasOwn(stateReasons, state))
+    .map(({ partner, state, reason, rejected }) => {
+      const why = reason ?? rejected?.reason;
+      const text = stateReasons[state] ?? "";
+      return {
+        key: `${state} ${partner}`,
+        state,
+        subject: partner,
+        reason: why === undefined ? text : `${text}: ${formatWord(why)}`,
+        since: null,
+        to: partnerPath(partner),
+      };
+    });
 }
 
 /** Partners whose circuit breaker lets nothing through, or little. */
@@ -34,25 +77,86 @@ export function breakerNeeds(partners: readonly PartnerDetail[]): readonly Need[
     .map(({ partner, live }) => ({
       key: `breaker ${partner}`,
       state: live.breaker ?? "open",
-      text:
+      subject: partner,
+      reason:
         live.breaker === "rate_limited"
-          ? `${partner}: its Retry-After pauses deliveries`
-          : `${partner}: the circuit breaker is ${formatWord(live.breaker ?? "open")}`,
+          ? "a Retry-After of the endpoint pauses deliveries"
+          : `the circuit breaker is ${formatWord(live.breaker ?? "open")}`,
+      since: live.oldest_due_at,
       to: partnerPath(partner),
     }));
 }
 
-/** Dead letters by partner and reason, the most first. */
+/** Dead letters by partner and reason. */
 export function deadLetterNeeds(counts: readonly DeadLetterCount[]): readonly Need[] {
   return counts
     .filter(({ count }) => count > 0)
-    .toSorted((a, b) => b.count - a.count)
-    .map(({ partner, reason, count }) => ({
+    .map(({ partner, reason, count, oldest_at: since }) => ({
       key: `letters ${partner} ${reason}`,
       state: "dead",
-      text: `${partner}: ${formatNumber(count)} dead letters, ${formatWord(reason)}`,
+      subject: partner,
+      reason: `${formatCount(count, "dead letter")}, ${formatWord(reason)}`,
+      since,
       to: `/dead-letters${changedQuery(new URLSearchParams(), { partner, reason })}`,
     }));
+}
+
+/** Objectives whose error budget is spent too fast. */
+export function objectiveNeeds(objectives: readonly Slo[]): readonly Need[] {
+  return objectives
+    .filter(({ status }) => status === "critical" || status === "increasing")
+    .map((objective) => ({
+      key: `objective ${objectivePath(objective, new URLSearchParams())}`,
+      state: objective.status,
+      subject: objective.title ?? objective.name,
+      reason: budgetText(budgetLeft(objective)),
+      since: null,
+      to: objectivePath(objective, new URLSearchParams()),
+    }));
+}
+
+function budgetText(left: number | undefined): string {
+  if (left === undefined) return "error budget burning";
+  if (left < 0) return `error budget burning, overspent by ${formatShare(-left)}`;
+  return `error budget burning, ${formatShare(left)} left`;
+}
+
+/** The metrics API, unless it is healthy. */
+export function metricsNeeds({ status, stores }: HealthAnswer): readonly Need[] {
+  if (status === "ok") return [];
+  const failing = stores.filter(({ state }) => state === "failing").map(({ name }) => name);
+  const reason = failing.length === 0 ? "stores or caches fail" : `failing stores: ${failing.join(", ")}`;
+  return [{ key: "metrics", state: status, subject: "Metrics API", reason, since: null, to: "/explorer" }];
+}
+
+/** Attempts below which a share says little. */
+const attemptsMin = 3;
+const failingShare = 0.5;
+/** Intervals of 5 minutes that decide. */
+const latestMs = 15 * 60_000;
+
+/** Partners to which half of the latest attempts or more failed. @param rows the last hour by partner */
+export function failingNeeds(rows: readonly DeliveryStatsRow[], nowMs: number): readonly Need[] {
+  const byPartner = Map.groupBy(rows, ({ partner }) => partner ?? "");
+  return [...byPartner].flatMap(([partner, all]) => {
+    const latest = all.filter(({ at }) => Date.parse(at) > nowMs - latestMs);
+    const attempts = latest.reduce((sum, row) => sum + row.attempts, 0);
+    const failed = attempts - latest.reduce((sum, row) => sum + row.delivered, 0);
+    if (attempts < attemptsMin || failed / attempts < failingShare) return [];
+    const firstGood = all.findLastIndex((row) => row.attempts > 0 && !isFailing(row));
+    return {
+      key: `failing ${partner}`,
+      state: "failing",
+      subject: partner,
+      reason: `${failed} of ${formatCount(attempts, "attempt")} failed in the last 15 min`,
+      since: all[firstGood + 1]?.at ?? null,
+      to: partnerPath(partner),
+    };
+  });
+}
+
+function isFailing({ attempts, delivered }: DeliveryStatsRow): boolean {
+  return (attempts - delivered) / attempts >= failingShare;
 }
 
 /** The page of a partner that is named `namespace/name`. */

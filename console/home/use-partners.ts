@@ -14,6 +14,8 @@ export interface Partners {
   readonly isComplete: boolean;
   /** Details of the first active partners, as they arrive. */
   readonly details: readonly PartnerDetail[];
+  /** True once the details were read. */
+  readonly hasDetails: boolean;
   readonly problem: Problem | undefined;
 }
 
@@ -30,6 +32,7 @@ export function usePartners(turn: number): Partners {
     all: undefined,
     isComplete: true,
     details: [],
+    hasDetails: false,
     problem: undefined,
   });
   useEffect(() => {
@@ -39,7 +42,7 @@ export function usePartners(turn: number): Partners {
       setPartners((before) => ({ ...before, all, isComplete, problem: undefined }));
       const asked = all.filter(({ state }) => state === "active").slice(0, detailsMax);
       const details = await readDetails(api, asked, abort.signal);
-      if (!abort.signal.aborted) setPartners((before) => ({ ...before, details }));
+      if (!abort.signal.aborted) setPartners((before) => ({ ...before, details, hasDetails: true }));
     };
     read().catch((error: unknown) => {
       if (abort.signal.aborted || isAbort(error)) return;

@@ -1,6 +1,22 @@
+import type { HealthAnswer } from "../../api/catalog.ts";
+import type { DeliveryStatsRow } from "../../api/delivery-stats.ts";
+import type { Slo } from "../../api/objectives.ts";
 import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import { expect, test } from "vitest";
-import { breakerNeeds, deadLetterNeeds, partnerNeeds, partnerPath } from "../../console/home/needs.ts";
+import {
+  breakerNeeds,
+  bySeverity,
+  deadLetterNeeds,
+  failingNeeds,
+  metricsNeeds,
+  objectiveNeeds,
+  partnerNeeds,
+  partnerPath,
+  type Need,
+} from "../../console/home/needs.ts";
+
+/** A minute of an hour. */
+const at = (minute: number): string => new Date(Date.UTC(2026, 0, 31, 12, minute)).toISOString();
 
 const partner = (name: string, state: PartnerSummary["state"], reason: string | null = null): PartnerSummary => ({
   partner: `shop/${name}`,
@@ -12,42 +28,88 @@ const partner = (name: string, state: PartnerSummary["state"], reason: string | 
   keys: [],
 });
 
-test("partners that get nothing need a person, the gravest first", () => {
+const shown = (needs: readonly Need[]) =>
+  bySeverity(needs).map(({ state, subject, reason, to }) => [state, `${subject}: ${reason}`, to]);
+
+test("partners that get nothing need attention, the most severe first", () => {
   const partners = [
     partner("a", "paused"),
     partner("b", "active"),
     partner("c", "disabled"),
     partner("d", "held", "keys_missing"),
   ];
-  expect(partnerNeeds(partners).map(({ state, text, to }) => [state, text, to])).toEqual([
-    ["disabled", "shop/c", "/partners/shop/c"],
-    ["held", "shop/d: keys missing", "/partners/shop/d"],
-    ["paused", "shop/a", "/partners/shop/a"],
+  expect(shown(partnerNeeds(partners))).toEqual([
+    ["disabled", "shop/c: the endpoint responded with 410, so nothing is sent", "/partners/shop/c"],
+    ["held", "shop/d: deliveries are held: keys missing", "/partners/shop/d"],
+    ["paused", "shop/a: deliveries are paused", "/partners/shop/a"],
   ]);
 });
 
-test("an open breaker needs a person, and one that nobody knows does not", () => {
+test("an open breaker needs attention, and an unknown one does not", () => {
   const live = (known: boolean, breaker: PartnerDetail["live"]["breaker"]): PartnerDetail =>
-    ({ ...partner(String(breaker), "active"), live: { known, breaker } }) as PartnerDetail;
-  const details = [live(true, "open"), live(true, "half_open"), live(true, "closed"), live(false, "open")];
-  expect(breakerNeeds(details).map(({ state }) => state)).toEqual(["open", "half_open"]);
+    ({ ...partner(String(breaker), "active"), live: { known, breaker, oldest_due_at: at(0) } }) as PartnerDetail;
+  const details = [live(true, "half_open"), live(true, "open"), live(true, "closed"), live(false, "open")];
+  expect(bySeverity(breakerNeeds(details))).toMatchObject([
+    { state: "open", since: at(0) },
+    { state: "half_open", since: at(0) },
+  ]);
   expect(breakerNeeds([live(true, "rate_limited")])).toMatchObject([
-    { state: "rate_limited", text: "shop/rate_limited: its Retry-After pauses deliveries" },
+    { state: "rate_limited", reason: "a Retry-After of the endpoint pauses deliveries" },
   ]);
 });
 
-test("dead letters need a person, the most first, and lead to their list", () => {
-  const count = (reason: string, number: number) => ({
+test("dead letters need attention, the oldest first, and link to their list", () => {
+  const count = (reason: string, number: number, minute: number) => ({
     partner: "shop/a",
     reason,
     count: number,
-    oldest_at: "2026-01-31T12:00:00.000Z",
-    newest_at: "2026-01-31T12:00:00.000Z",
+    oldest_at: at(minute),
+    newest_at: at(50),
   });
-  expect(deadLetterNeeds([count("status_422", 2), count("x&y=z", 1_200), count("none", 0)])).toMatchObject([
-    { text: "shop/a: 1,200 dead letters, x&y=z", to: "/dead-letters?partner=shop%2Fa&reason=x%26y%3Dz" },
-    { text: "shop/a: 2 dead letters, status 422", to: "/dead-letters?partner=shop%2Fa&reason=status_422" },
+  const counts = [count("status_422", 1, 9), count("x&y=z", 1_200, 3), count("none", 0, 0)];
+  expect(bySeverity(deadLetterNeeds(counts))).toMatchObject([
+    { reason: "1,200 dead letters, x&y=z", since: at(3), to: "/dead-letters?partner=shop%2Fa&reason=x%26y%3Dz" },
+    { reason: "1 dead letter, status 422", since: at(9), to: "/dead-letters?partner=shop%2Fa&reason=status_422" },
   ]);
+});
+
+test("a partner is failing while half of its latest attempts fail, since the first failing interval", () => {
+  const row = (name: string, minute: number, attempts: number, delivered: number): DeliveryStatsRow =>
+    ({ at: at(minute), partner: `shop/${name}`, attempts, delivered }) as DeliveryStatsRow;
+  const rows = [
+    row("a", 0, 9, 9),
+    row("a", 20, 4, 1),
+    row("a", 50, 3, 0),
+    row("b", 20, 4, 0),
+    row("b", 50, 4, 3),
+    row("c", 55, 2, 0),
+    row("d", 10, 5, 0),
+  ];
+  expect(failingNeeds(rows, Date.parse(at(60)))).toMatchObject([
+    { subject: "shop/a", reason: "3 of 3 attempts failed in the last 15 min", since: at(20), to: "/partners/shop/a" },
+  ]);
+});
+
+test("burning objectives and failing stores need attention", () => {
+  const slo = (name: string, status: Slo["status"], remaining = 0.02) =>
+    ({
+      name,
+      status,
+      domain: "login",
+      tenant: "acme",
+      regions: [],
+      error_budget: { total: 0.1, remaining },
+    }) as Pick<Slo, "name"> as Slo;
+  expect(shown(objectiveNeeds([slo("x", "ok"), slo("y", "increasing"), slo("z", "critical", -0.03)]))).toEqual([
+    ["critical", "z: error budget burning, overspent by 30%", "/slos/z?domain=login&tenant=acme"],
+    ["increasing", "y: error budget burning, 20% left", "/slos/y?domain=login&tenant=acme"],
+  ]);
+  const health = {
+    status: "degraded",
+    stores: [{ name: "eu", region: "eu", state: "failing" }],
+  } as unknown as HealthAnswer;
+  expect(metricsNeeds(health)).toMatchObject([{ state: "degraded", reason: "failing stores: eu" }]);
+  expect(metricsNeeds({ ...health, status: "ok" })).toEqual([]);
 });
 
 test("the path of a partner takes its name as two segments, whatever it holds", () => {

@@ -22,7 +22,14 @@ export const pageRows: readonly PageRow[] = [
     name: "home",
     path: "/",
     heading: "Home",
-    sees: ["What needs a person", "active partners", "Stores", ", administrator"],
+    sees: [
+      "Needs attention (",
+      "Deliveries, last 24 hours",
+      "Success rate",
+      "Metrics API",
+      "Stores",
+      ", administrator",
+    ],
   },
   {
     name: "home-of-metrics",

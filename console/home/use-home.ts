@@ -1,0 +1,131 @@
+import type { HealthAnswer } from "../../api/catalog.ts";
+import type { DeliveryStats } from "../../api/delivery-stats.ts";
+import type { SloAnswer } from "../../api/objectives.ts";
+import type { PartnerDetail } from "../../api/partners.ts";
+import type { DeadLetterCount } from "../../api/replays.ts";
+import { useMemo, useState } from "preact/hooks";
+import { mayUse, useSession } from "../api/session-context.ts";
+import type { ListPage } from "../api/types.ts";
+import { useRead, type Read } from "../api/use-read.ts";
+import { useNow } from "../components/timestamp.tsx";
+import { changedQuery } from "../router/place.ts";
+import {
+  breakerNeeds,
+  bySeverity,
+  deadLetterNeeds,
+  failingNeeds,
+  metricsNeeds,
+  objectiveNeeds,
+  partnerNeeds,
+  type Need,
+} from "./needs.ts";
+import { usePartners, type Partners } from "./use-partners.ts";
+
+/** The scopes of the metrics API; one is enough. */
+export const metricScopes = ["metrics:read", "metrics:read.public"];
+const everySeconds = 30;
+const minuteMs = 60_000;
+const recentMs = 60 * minuteMs;
+
+export type Counts = ListPage<DeadLetterCount, { readonly complete: boolean }>;
+export type KnownPartners = Partners & { readonly all: NonNullable<Partners["all"]> };
+
+/** What Home reads. Each part can be missing: the token may not read it, or an older pod does not have it. */
+export interface Home {
+  readonly partners: Read<KnownPartners>;
+  readonly details: readonly PartnerDetail[];
+  readonly counts: Read<Counts>;
+  readonly health: Read<HealthAnswer>;
+  readonly objectives: Read<SloAnswer>;
+  /** The only tenant of the token; undefined for several. */
+  readonly tenant: string | undefined;
+  /** The most severe first. */
+  readonly needs: readonly Need[];
+  /** False while something that could need attention is read for the first time. */
+  readonly isKnown: boolean;
+  readonly refresh: () => void;
+}
+
+/** Reads what Home shows. */
+export function useHome(): Home {
+  const { me } = useSession();
+  const [turn, setTurn] = useState(0);
+  const nowMs = useNow(minuteMs);
+  const partners = usePartners(turn);
+  const allowed = (scopes: readonly string[], path: string): string | undefined =>
+    mayUse(me, scopes) ? path : undefined;
+  const counts = useRead<Counts>(allowed(["webhooks:read"], "/webhooks/dead-letters/counts"), { everySeconds });
+  const recent = useRead<DeliveryStats>(allowed(["webhooks:read"], recentPath(nowMs)), { everySeconds });
+  const health = useRead<HealthAnswer>(allowed(metricScopes, "/v1/metrics/health"), { everySeconds });
+  const tenant = onlyTenant(me?.tenants);
+  const slo = allowed(metricScopes, `/v1/metrics/slo${changedQuery(new URLSearchParams(), { tenant: tenant ?? "" })}`);
+  const objectives = useRead<SloAnswer>(tenant === undefined ? undefined : slo, { everySeconds: 60 });
+  const needs = useMemo(
+    () =>
+      needsOf({
+        partners,
+        counts: counts.data,
+        recent: recent.data,
+        health: health.data,
+        slos: objectives.data,
+        nowMs,
+      }),
+    [partners, counts.data, recent.data, health.data, objectives.data, nowMs],
+  );
+  const reads = [counts, recent, health, objectives];
+  const refresh = (): void => {
+    setTurn(turn + 1);
+    for (const read of reads) read.refresh();
+  };
+  const { details, hasDetails, problem } = partners;
+  const isKnown =
+    (hasDetails || problem !== undefined) && reads.every(({ data, isReading }) => data !== undefined || !isReading);
+  return { partners: readOf(partners, refresh), details, counts, health, objectives, tenant, needs, isKnown, refresh };
+}
+
+/** By whole intervals, so that equal requests have equal paths. */
+function recentPath(nowMs: number): string {
+  const stepMs = 5 * minuteMs;
+  const from = new Date(Math.floor((nowMs - recentMs) / stepMs) * stepMs).toISOString();
+  return `/webhooks/stats${changedQuery(new URLSearchParams(), { from, step: "5m", group_by: "partner" })}`;
+}
+
+function onlyTenant(tenants: readonly string[] | undefined): string | undefined {
+  return tenants?.length === 1 && tenants[0] !== "*" ? tenants[0] : undefined;
+}
+
+interface Sources {
+  readonly partners: Partners;
+  readonly counts: Counts | undefined;
+  readonly recent: DeliveryStats | undefined;
+  readonly health: HealthAnswer | undefined;
+  readonly slos: SloAnswer | undefined;
+  readonly nowMs: number;
+}
+
+function needsOf({ partners, counts, recent, health, slos, nowMs }: Sources): readonly Need[] {
+  const breakers = breakerNeeds(partners.details);
+  const open = new Set(breakers.map(({ subject }) => subject));
+  return bySeverity([
+    ...partnerNeeds(partners.all ?? []),
+    ...breakers,
+    ...failingNeeds(recent?.data ?? [], nowMs).filter(({ subject }) => !open.has(subject)),
+    ...deadLetterNeeds(counts?.data ?? []),
+    ...(health === undefined ? [] : metricsNeeds(health)),
+    ...objectiveNeeds(slos?.data ?? []),
+  ]);
+}
+
+function readOf(partners: Partners, refresh: () => void): Read<KnownPartners> {
+  const { all, problem } = partners;
+  return {
+    data: all === undefined ? undefined : { ...partners, all },
+    problem,
+    isReading: all === undefined && problem === undefined,
+    isStale: all !== undefined && problem !== undefined,
+    atMs: undefined,
+    headers: undefined,
+    missing: [],
+    refresh,
+  };
+}
