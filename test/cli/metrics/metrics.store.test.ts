@@ -221,8 +221,8 @@ describe("heliograph slo --history", () => {
 describe("heliograph gate", () => {
   test.each([
     ["green", ["good"], 0, /^green lumen\/good in eu: 100 % of the error budget is left\n$/u],
-    ["red", ["bad"], 1, /^red lumen\/bad in eu: the error budget is spent; it burns 5 over .*\n$/u],
-    ["undecided", ["rare"], 13, /^undecided lumen\/rare in eu: \d+ events, of which 100 are needed\n$/u],
+    ["red", ["bad"], 1, /^red lumen\/bad in eu: the error budget is spent; the burn rate is 5 over .*\n$/u],
+    ["undecided", ["rare"], 13, /^undecided lumen\/rare in eu: \d+ events of at least 100 required\n$/u],
     [
       "red of several",
       ["--tenant", "lumen"],
