@@ -258,7 +258,7 @@ async function askInPromql(server: MetricsServer, query: GapQuery): Promise<Answ
     ),
     states: new Map(
       warnings.flatMap((text) => {
-        const [, name, state] = /region (\w+) are incomplete: (\w+)/u.exec(text) ?? [];
+        const [, name, state] = /region (\w+) is incomplete: (\w+)/u.exec(text) ?? [];
         return name === undefined || state === undefined ? [] : [[name, state] as const];
       }),
     ),
