@@ -139,7 +139,7 @@ export const metricActions: readonly PageAction[] = [
         path: "/slos?tenant=vega",
         reader: "tenant",
         heading: "SLOs",
-        sees: ["vega is not"],
+        sees: ["not allowed to read the tenant vega"],
       });
       expect(await page.getByRole("table", { name: "Objectives" }).count()).toBe(0);
       await visit(tab, { name: "slos", path: "/slos", reader: "tenant", heading: "SLOs", sees: ["Logging in"] });
