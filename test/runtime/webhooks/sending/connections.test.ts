@@ -106,7 +106,7 @@ describe("a response that does not follow HTTP", () => {
     );
     const headers = { Authorization: "Bearer my-secret-token" };
     const outcome = await newSender().send(requestTo(at(server), { headers }));
-    expect(outcome.warnings).toEqual([expect.stringMatching(/^\*\*\* x: not the name/u)]);
+    expect(outcome.warnings).toEqual([expect.stringMatching(/^\*\*\* x: not a valid header name/u)]);
   });
 
   test("counts when it comes before the end of the request", async () => {
