@@ -43,7 +43,7 @@ test("diff says which recorded query an edit refuses, and the applied edit refus
   ]);
   expect(stdout).not.toContain('"api"');
   const text = await runProgram(["diff", edited], { environment });
-  expect(text.stdout).toContain("2 recorded queries: 1 would be refused");
+  expect(text.stdout).toContain("2 recorded queries: 1 would be rejected");
   expect(text.stderr).toContain("Queries: 2 of 2 compared");
 
   await installation.write("catalog.yaml", narrower);
