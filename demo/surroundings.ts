@@ -60,7 +60,7 @@ export async function startSurroundings(options: SurroundingsOptions, stops: Sto
   }
   for (const store of Object.keys(storePorts) as DemoStoreName[]) {
     signal.throwIfAborted();
-    say(`filling the store ${store} with a day of series`);
+    say(`filling the store ${store} with one day of data`);
     const child = await startStore(programs, store, join(folder, "stores", store), signal);
     stops.push(() => child.stop());
   }
