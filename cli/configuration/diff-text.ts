@@ -190,8 +190,8 @@ function queryLines(queries: PreviewedQueries, table: Table): readonly string[] 
 /** What of the queries was compared. */
 function queryCoverage({ since, pods, seen, judged }: PreviewedQueries): string {
   const count = seen === null ? `${judged} visible to the token` : `${judged} of ${seen}`;
-  const asked = `${pods.answered} of ${pods.live} pods`;
-  return `Queries: ${count} compared, recorded since ${since} by ${asked}; equal requests count once.`;
+  const readPods = `${pods.answered} of ${pods.live} pods`;
+  return `Queries: ${count} compared, recorded since ${since} by ${readPods}; equal requests count once.`;
 }
 
 type Shape = Omit<PreviewedShape, "effect" | "client" | "count" | "before" | "after">;

@@ -21,7 +21,7 @@ const defaults: Choices = { theme: "system", zone: "utc" };
 const PreferencesContext = createContext<Preferences>({ ...defaults, shown: "light", choose: () => undefined });
 const storageKey = "heliograph.console.preferences";
 
-/** Theme and time zone. A component that draws by itself draws again when `shown` or `zone` changes. */
+/** Theme and time zone. A component that draws on a canvas redraws when `shown` or `zone` changes. */
 export function usePreferences(): Preferences {
   return useContext(PreferencesContext);
 }

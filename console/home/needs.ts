@@ -5,7 +5,8 @@ import type { DeadLetterCount } from "../../api/replays.ts";
 import type { HealthAnswer } from "../../api/catalog.ts";
 import { formatCount, formatShare, formatWord } from "../components/format.ts";
 import { budgetLeft, objectivePath } from "../objectives/objective-view.ts";
-import { changedQuery, pathTo } from "../router/place.ts";
+import { changedQuery } from "../router/place.ts";
+import { partnerPath } from "../webhooks/links.tsx";
 
 /** Something that needs attention. */
 export interface Need {
@@ -157,10 +158,4 @@ export function failingNeeds(rows: readonly DeliveryStatsRow[], nowMs: number): 
 
 function isFailing({ attempts, delivered }: DeliveryStatsRow): boolean {
   return (attempts - delivered) / attempts >= failingShare;
-}
-
-/** The page of a partner that is named `namespace/name`. */
-export function partnerPath(partner: string): string {
-  const [namespace = "", name = ""] = partner.split("/", 2);
-  return pathTo("partners", namespace, name);
 }

@@ -2,8 +2,8 @@ import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import { useEffect, useState } from "preact/hooks";
 import type { ApiClient } from "../api/client.ts";
 import { isAbort, problemOfError, type Problem } from "../api/problem.ts";
+import { readPartners } from "../api/read-partners.ts";
 import { useSession } from "../api/session-context.ts";
-import type { ListPage } from "../api/types.ts";
 import { pathTo } from "../router/place.ts";
 
 /** The partners that the reader sees, and what is known of their deliveries now. */
@@ -19,8 +19,6 @@ export interface Partners {
   readonly problem: Problem | undefined;
 }
 
-const pageItemsMax = 200;
-const pagesMax = 5;
 /** Each takes a request, and a question to the pod that delivers. */
 const detailsMax = 24;
 const detailsAtOnce = 4;
@@ -38,7 +36,7 @@ export function usePartners(turn: number): Partners {
   useEffect(() => {
     const abort = new AbortController();
     const read = async (): Promise<void> => {
-      const { all, isComplete } = await readAll(api, abort.signal);
+      const { all, isComplete } = await readPartners(api, abort.signal);
       setPartners((before) => ({ ...before, all, isComplete, problem: undefined }));
       const asked = all.filter(({ state }) => state === "active").slice(0, detailsMax);
       const details = await readDetails(api, asked, abort.signal);
@@ -51,22 +49,6 @@ export function usePartners(turn: number): Partners {
     return () => abort.abort();
   }, [api, turn]);
   return partners;
-}
-
-async function readAll(
-  api: ApiClient,
-  signal: AbortSignal,
-): Promise<Pick<Partners, "isComplete"> & { readonly all: readonly PartnerSummary[] }> {
-  const all: PartnerSummary[] = [];
-  let cursor: string | null = null;
-  for (let page = 0; page < pagesMax; page += 1) {
-    const at: string = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-    const { body } = await api.read<ListPage<PartnerSummary>>(`/webhooks/partners?limit=${pageItemsMax}${at}`, signal);
-    all.push(...body.data);
-    cursor = body.meta.cursor;
-    if (cursor === null) return { all, isComplete: true };
-  }
-  return { all, isComplete: false };
 }
 
 /** A detail that cannot be read is left out: the page of the partner says why. */

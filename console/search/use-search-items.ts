@@ -1,18 +1,17 @@
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { Me } from "../../api/documents.ts";
-import type { PartnerSummary } from "../../api/partners.ts";
 import type { ReplaySummary } from "../../api/replays.ts";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ApiClient } from "../api/client.ts";
+import { readPartners } from "../api/read-partners.ts";
 import { mayUse, useSession } from "../api/session-context.ts";
 import type { ListPage } from "../api/types.ts";
 import { pages } from "../pages.ts";
 import { pathTo } from "../router/place.ts";
+import { partnerPath } from "../webhooks/links.tsx";
 import { canBeId, eventItem, metricItem, replayItem, searchItems, type SearchItem } from "./search-items.ts";
 
 const debounceMs = 150;
-const partnersMax = 200;
-const partnerPagesMax = 5;
 const replaysMax = 50;
 
 /** What a search found. */
@@ -100,18 +99,8 @@ function pageItems(me: Me | undefined): readonly SearchItem[] {
 }
 
 async function partnerItems(api: ApiClient, signal: AbortSignal): Promise<readonly SearchItem[]> {
-  const all: PartnerSummary[] = [];
-  for (let page = 0, cursor: string | null = null; page < partnerPagesMax; page += 1) {
-    const query = new URLSearchParams({ limit: String(partnersMax), ...(cursor === null ? {} : { cursor }) });
-    const { body } = await api.read<ListPage<PartnerSummary>>(`/webhooks/partners?${query.toString()}`, signal);
-    all.push(...body.data);
-    ({ cursor } = body.meta);
-    if (cursor === null) break;
-  }
-  return all.map(({ partner, state }) => {
-    const [namespace = "", name = ""] = partner.split("/", 2);
-    return { kind: "Partner", name: partner, detail: state, to: pathTo("partners", namespace, name) };
-  });
+  const { all } = await readPartners(api, signal);
+  return all.map(({ partner, state }) => ({ kind: "Partner", name: partner, detail: state, to: partnerPath(partner) }));
 }
 
 async function metricItems(api: ApiClient, signal: AbortSignal): Promise<readonly SearchItem[]> {

@@ -11,9 +11,9 @@ import {
   metricsNeeds,
   objectiveNeeds,
   partnerNeeds,
-  partnerPath,
   type Need,
 } from "../../console/home/needs.ts";
+import { partnerPath } from "../../console/webhooks/links.tsx";
 
 /** A minute of an hour. */
 const at = (minute: number): string => new Date(Date.UTC(2026, 0, 31, 12, minute)).toISOString();

@@ -53,9 +53,7 @@ type StatsWindow = Pick<PartnerStatsQuery, "fromMs" | "toMs" | "stepMs">;
 /** Reads the parameters; the window begins with a whole step. @throws Refusal 400 that names the parameter at fault */
 export function readStatsWindow(query: Parameters, nowMs: number): StatsWindow {
   refuseUnknown(query, (name) => names.includes(name));
-  const toMs = Math.min(readTime(query, "to") ?? nowMs, nowMs);
-  const fromMs = readTime(query, "from") ?? toMs - dayMs;
-  if (fromMs >= toMs) throw refuseField("invalid_window", "from", "from is not before to and now; use an earlier from");
+  const { fromMs, toMs } = readWindow(query, nowMs);
   const stepMs = readStepMs(query) ?? usualStep(toMs - fromMs);
   const startMs = Math.floor(fromMs / stepMs) * stepMs;
   const points = Math.ceil((toMs - startMs) / stepMs);
@@ -100,7 +98,7 @@ type ReadQuery = Omit<DeliveryStatsQuery, "tenants" | "partners">;
 /** Reads the parameters; the window starts with a whole step. @throws Refusal 400 that names the parameter at fault */
 export function readDeliveryStatsQuery(query: Parameters, nowMs: number): ReadQuery {
   refuseUnknown(query, (name) => deliveryNames.includes(name));
-  const { fromMs, endMs } = readWindow(query, nowMs);
+  const { fromMs, toMs: endMs } = readKeptWindow(query, nowMs);
   const stepMs = readDeliveryStepMs(query, endMs - fromMs);
   const startMs = Math.floor(fromMs / stepMs) * stepMs;
   const toMs = Math.ceil(endMs / minuteMs) * minuteMs;
@@ -114,17 +112,23 @@ export function readDeliveryStatsQuery(query: Parameters, nowMs: number): ReadQu
   return { partner, tenant, groupBy, fromMs: startMs, toMs, stepMs };
 }
 
-function readWindow(query: Parameters, nowMs: number): { readonly fromMs: number; readonly endMs: number } {
-  const endMs = Math.min(readTime(query, "to") ?? nowMs, nowMs);
-  const fromMs = readTime(query, "from") ?? endMs - dayMs;
-  if (fromMs >= endMs)
-    throw refuseField("invalid_window", "from", "from is not before to and now; use an earlier from");
+/** A day up to now by default. */
+function readWindow(query: Parameters, nowMs: number): { readonly fromMs: number; readonly toMs: number } {
+  const toMs = Math.min(readTime(query, "to") ?? nowMs, nowMs);
+  const fromMs = readTime(query, "from") ?? toMs - dayMs;
+  if (fromMs >= toMs) throw refuseField("invalid_window", "from", "from is not before to and now; use an earlier from");
+  return { fromMs, toMs };
+}
+
+/** A window for which statistics are kept. */
+function readKeptWindow(query: Parameters, nowMs: number): ReturnType<typeof readWindow> {
+  const window = readWindow(query, nowMs);
   // A minute of grace lets a caller compute the oldest time itself.
-  if (fromMs < nowMs - deliveryStatsHours * hourMs - minuteMs) {
+  if (window.fromMs < nowMs - deliveryStatsHours * hourMs - minuteMs) {
     const detail = `from is more than ${deliveryStatsHours} hours ago, for which statistics are kept; use a later from`;
     throw refuseField("invalid_window", "from", detail);
   }
-  return { fromMs, endMs };
+  return window;
 }
 
 function readDeliveryStepMs(query: Parameters, windowMs: number): number {
