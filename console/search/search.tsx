@@ -1,6 +1,6 @@
 // Finds pages, events, partners, metrics, objectives and replays. What they contain is shown on their pages.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { Badge } from "../components/badge.tsx";
 import { useRouter } from "../router/router.tsx";
 import type { SearchItem } from "./search-items.ts";
@@ -14,7 +14,11 @@ export function Search(): JSX.Element {
   const { place } = useRouter();
   const recent = useRecent(place);
   const [isOpen, setOpen] = useState(false);
-  useEffect(() => setOpen(false), [place]);
+  const close = useCallback(() => setOpen(false), []);
+  useEffect(() => {
+    window.addEventListener("popstate", close);
+    return () => window.removeEventListener("popstate", close);
+  }, [close]);
   useEffect(() => {
     const open = (event: KeyboardEvent): void => {
       const isShortcut = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k";
@@ -30,7 +34,7 @@ export function Search(): JSX.Element {
       <button type="button" class="small search-button" aria-haspopup="dialog" onClick={() => setOpen(true)}>
         Search <kbd>/</kbd>
       </button>
-      {isOpen ? <SearchDialog recent={recent} onClose={() => setOpen(false)} /> : null}
+      {isOpen ? <SearchDialog recent={recent} onClose={close} /> : null}
     </>
   );
 }
@@ -51,7 +55,15 @@ interface DialogProps {
 }
 
 function SearchDialog({ recent, onClose }: DialogProps): JSX.Element {
-  const { go } = useRouter();
+  const router = useRouter();
+  // Closed before the page changes: a shortcut right afterwards opens the search again.
+  const go = useCallback(
+    (to: string): void => {
+      onClose();
+      router.go(to);
+    },
+    [onClose, router.go],
+  );
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
