@@ -71,7 +71,8 @@ function SearchDialog({ recent, onClose }: DialogProps): JSX.Element {
   const [isWaiting, setWaiting] = useState(false);
   const search = useSearchItems(text.trim(), true);
   const items = text.trim() === "" ? recent : search.items;
-  const selected = items[Math.min(at, items.length - 1)];
+  const selectedAt = Math.min(at, items.length - 1);
+  const selected = items[selectedAt];
   useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
     if (isWaiting && !search.isSearching) {
@@ -79,12 +80,6 @@ function SearchDialog({ recent, onClose }: DialogProps): JSX.Element {
       if (selected !== undefined) go(selected.to);
     }
   }, [isWaiting, search.isSearching, selected, go]);
-  const move = (event: KeyboardEvent): void => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    setAt((Math.min(at, items.length - 1) + step + items.length) % Math.max(items.length, 1));
-  };
   const open = (event: SubmitEvent): void => {
     event.preventDefault();
     if (search.isSearching && at === 0) setWaiting(true);
@@ -93,23 +88,15 @@ function SearchDialog({ recent, onClose }: DialogProps): JSX.Element {
   return (
     <dialog ref={dialog} class="search" aria-label="Search" onClose={onClose} onClick={closeOnBackdrop}>
       <form onSubmit={open}>
-        <input
-          type="text"
-          role="combobox"
-          aria-label="Search"
-          aria-expanded={items.length > 0}
-          aria-controls="search-results"
-          aria-activedescendant={selected === undefined ? undefined : `search-result-${items.indexOf(selected)}`}
-          autocomplete="off"
-          spellcheck={false}
-          placeholder="Event id, partner, metric, objective or replay"
-          maxLength={textLengthMax}
-          value={text}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
+        <SearchField
+          text={text}
+          onText={(typed) => {
+            setText(typed);
             setAt(0);
           }}
-          onKeyDown={move}
+          selectedAt={selectedAt}
+          count={items.length}
+          onSelect={setAt}
         />
       </form>
       {text.trim() === "" && recent.length > 0 ? <p class="hint">Recently opened</p> : null}
@@ -128,6 +115,42 @@ function SearchDialog({ recent, onClose }: DialogProps): JSX.Element {
         {statusText(text.trim(), items.length, search.isSearching)}
       </p>
     </dialog>
+  );
+}
+
+interface FieldProps {
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  /** Index of the selected result; negative when there is none. */
+  readonly selectedAt: number;
+  readonly count: number;
+  readonly onSelect: (index: number) => void;
+}
+
+/** Arrow keys select a result, round the ends. */
+function SearchField({ text, onText, selectedAt, count, onSelect }: FieldProps): JSX.Element {
+  const move = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    onSelect((selectedAt + step + count) % Math.max(count, 1));
+  };
+  return (
+    <input
+      type="text"
+      role="combobox"
+      aria-label="Search"
+      aria-expanded={count > 0}
+      aria-controls="search-results"
+      aria-activedescendant={selectedAt < 0 ? undefined : `search-result-${selectedAt}`}
+      autocomplete="off"
+      spellcheck={false}
+      placeholder="Event id, partner, metric, objective or replay"
+      maxLength={textLengthMax}
+      value={text}
+      onInput={(event) => onText(event.currentTarget.value)}
+      onKeyDown={move}
+    />
   );
 }
 
