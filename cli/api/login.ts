@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "../command-line/command.ts";
 import { type Environment, type Given, UsageError } from "../command-line/flags.ts";
-import { ApiRefusal } from "./api-error.ts";
+import { HttpError } from "./http-error.ts";
 import { clusterTargetOf } from "./cluster-flags.ts";
 import { baseUrlOf, type Connect, connectionFlags, connectionOf } from "./connection.ts";
 import { type Login, removeLogin, writeLogin } from "./login-file.ts";
@@ -54,7 +54,7 @@ async function logIn(
     const hasToken = (await connection.token()) !== undefined;
     const expected = hasToken ? forbidden : unauthorized;
     await send(connection, { path: "/webhooks/events", query: { limit: 1 } }).catch((error: unknown) => {
-      if (!(error instanceof ApiRefusal) || error.status !== expected) throw error;
+      if (!(error instanceof HttpError) || error.status !== expected) throw error;
     });
   });
   const path = await writeLogin(withWholePaths(login), environment);

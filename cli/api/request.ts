@@ -4,7 +4,7 @@ import { readBoundedBody } from "../../network/bounded-body.ts";
 import { onAbort } from "../../limits/abort.ts";
 import { withOverlappingAttempts } from "../../network/http-agent.ts";
 import { CommandError } from "../command-line/command.ts";
-import { type ApiResponse, refusalOf, unreachable } from "./api-error.ts";
+import { type ApiResponse, httpErrorOf, unreachable } from "./http-error.ts";
 import type { ApiConnection } from "./connection.ts";
 
 export interface ApiRequest {
@@ -45,7 +45,7 @@ const emptyPagesMax = 1_000;
 
 /**
  * Sends one request.
- * @throws ApiRefusal for a status of 300 or more; CommandError `unreachable` when no response arrives
+ * @throws ApiApiError for a status of 300 or more; CommandError `unreachable` when no response arrives
  */
 export async function send(connection: ApiConnection, request: ApiRequest): Promise<ApiResponse> {
   const token = await connection.token();
@@ -64,7 +64,7 @@ export async function send(connection: ApiConnection, request: ApiRequest): Prom
     if (failure !== undefined) throw new CommandError("unreachable", failure, error);
     throw unreachable(connection.url, limit.aborted ? `no response within ${timeoutMs / 1000} s` : error);
   }
-  if (response.status >= 300) throw refusalOf(response, token !== undefined);
+  if (response.status >= 300) throw httpErrorOf(response, token !== undefined);
   return response;
 }
 

@@ -1,5 +1,5 @@
 import type { Slo } from "../../api/objectives.ts";
-import { ApiRefusal } from "../api/api-error.ts";
+import { HttpError } from "../api/http-error.ts";
 import { type Output, outputFlag } from "../api/output.ts";
 import { apiCommand } from "../api/with-api.ts";
 import type { ExitName } from "../command-line/command.ts";
@@ -54,7 +54,7 @@ type WithoutStores = { readonly why: string };
 
 /** @throws the error, unless it is that of the stores */
 function withoutStores(error: unknown): WithoutStores {
-  if (error instanceof ApiRefusal && storeCodes.includes(error.code)) return { why: error.message };
+  if (error instanceof HttpError && storeCodes.includes(error.code)) return { why: error.message };
   throw error;
 }
 

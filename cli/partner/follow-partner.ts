@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import type { SigningScheme } from "../../crds/signing-key.ts";
 import { spliceAttempt } from "../../runtime/webhooks/signing/signed-request.ts";
 import type { SigningKey } from "../../runtime/webhooks/signing/keys.ts";
-import { ApiRefusal } from "../api/api-error.ts";
+import { HttpError } from "../api/http-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { createOutput } from "../api/output.ts";
 import { send } from "../api/request.ts";
@@ -94,7 +94,7 @@ async function readEvent({ connection, patience }: Following, eventId: string): 
   try {
     return rawEventOf((await send(connection, { path: eventPath(eventId), signal: patience.signal })).body);
   } catch (error) {
-    if (error instanceof ApiRefusal && error.status === 404) return "gone";
+    if (error instanceof HttpError && error.status === 404) return "gone";
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
 import { devKeyPath, openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { startStep } from "../../runtime/program/start-error.ts";
-import { ApiRefusal } from "../api/api-error.ts";
+import { HttpError } from "../api/http-error.ts";
 import { type ApiConnection, urlDefault } from "../api/connection.ts";
 import { readLogin } from "../api/login-file.ts";
 import { send, sendForJson } from "../api/request.ts";
@@ -115,7 +115,7 @@ async function loginUrl(environment: Environment): Promise<string | undefined> {
 async function readConfig(url: string, nonce: string): Promise<ConsoleConfig> {
   const request = { path: "/console/config.json", query: { nonce }, timeoutMs: answerMsMax };
   return sendForJson<ConsoleConfig>(connectionTo(url, undefined), request).catch((error: unknown) => {
-    if (!(error instanceof ApiRefusal) || error.status !== notFound) throw error;
+    if (!(error instanceof HttpError) || error.status !== notFound) throw error;
     throw new CommandError(
       "refused",
       `${url} serves no console: it is disabled in the settings, or the version is too old`,
@@ -127,7 +127,7 @@ async function readConfig(url: string, nonce: string): Promise<ConsoleConfig> {
 async function requirePage(url: string): Promise<void> {
   const request = { path: "/console/", headers: { accept: "text/html" }, timeoutMs: answerMsMax };
   await send(connectionTo(url, undefined), request).catch((error: unknown) => {
-    if (!(error instanceof ApiRefusal) || error.status !== notFound) throw error;
+    if (!(error instanceof HttpError) || error.status !== notFound) throw error;
     throw new CommandError(
       "refused",
       `${url} serves no console, because the console is not built; run \`npm run console\` and restart the server`,

@@ -2,7 +2,7 @@
 
 import type { DeliveryHistory, DeliverySummary, EventSummary } from "../../api/histories.ts";
 import { parseDuration } from "../../runtime/metrics/request/time.ts";
-import { ApiRefusal } from "../api/api-error.ts";
+import { HttpError } from "../api/http-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import type { Column } from "../api/output.ts";
 import { type ApiRequest, pagesOf, send } from "../api/request.ts";
@@ -173,7 +173,7 @@ export async function requirePartner(connection: ApiConnection, partner: string 
   if (partner === undefined) return;
   const path = `/webhooks/partners/${partner.split("/").map(encodeURIComponent).join("/")}`;
   await send(connection, { path }).catch((error: unknown) => {
-    if (!(error instanceof ApiRefusal) || error.status !== notFoundStatus) throw error;
+    if (!(error instanceof HttpError) || error.status !== notFoundStatus) throw error;
     const hint = partner.includes("/") ? "" : "; --partner must be NAMESPACE/NAME, such as default/acme";
     throw new CommandError("refused", `no partner ${plain(partner)} is visible to the token${hint}`, error);
   });

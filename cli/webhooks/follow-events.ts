@@ -1,6 +1,6 @@
 import type { EventPage, EventSummary } from "../../api/histories.ts";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiRefusal } from "../api/api-error.ts";
+import { HttpError } from "../api/http-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { type ApiRequest, sendForJson } from "../api/request.ts";
 import { CommandError } from "../command-line/command.ts";
@@ -36,7 +36,7 @@ const waitMsMax = 10_000;
 
 /**
  * Yields the events after a place, and new ones as they are accepted, until an abort. It waits for a server that is
- * away and continues at its place. @throws ApiRefusal that no repetition heals
+ * away and continues at its place. @throws ApiApiError that no repetition heals
  */
 export async function* followEvents(
   connection: ApiConnection,
@@ -68,7 +68,7 @@ async function readPage(
   try {
     return await sendForJson<EventPage>(connection, asked);
   } catch (error) {
-    if (error instanceof ApiRefusal && error.code === "event_not_found" && afterId !== undefined) return "gone";
+    if (error instanceof HttpError && error.code === "event_not_found" && afterId !== undefined) return "gone";
     throw error;
   }
 }
@@ -111,6 +111,6 @@ async function paused(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 function isAway(error: CommandError): boolean {
-  if (error instanceof ApiRefusal) return error.status === 429 || error.status >= 500;
+  if (error instanceof HttpError) return error.status === 429 || error.status >= 500;
   return error.exit === "unreachable";
 }

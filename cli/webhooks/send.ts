@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseDuration } from "../../runtime/metrics/request/time.ts";
 import { isCalendarTime } from "../../runtime/webhooks/events/envelope.ts";
-import { ApiRefusal } from "../api/api-error.ts";
+import { HttpError } from "../api/http-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import { createOutput, type Output } from "../api/output.ts";
 import { send } from "../api/request.ts";
@@ -99,7 +99,7 @@ export const sendCommand: Command<SendArguments> = {
         if (isUnknown) say(`The event may have been accepted; repeat with ${repeat} to avoid a second event.`);
         if (isOtherTime(error, args))
           say("Without --ts, each run sends a different time; repeat with the --id and --ts of the first run.");
-        if (error instanceof ApiRefusal && error.code === "tenant_forbidden" && args.tenant === undefined)
+        if (error instanceof HttpError && error.code === "tenant_forbidden" && args.tenant === undefined)
           say("Without --tenant, the event has no tenant, which requires a token for the tenant -. Set --tenant.");
         throw error;
       });
@@ -141,7 +141,7 @@ function tsOf(given: Given): string {
 }
 
 function isOtherTime(error: unknown, { isTsGiven }: SendArguments): boolean {
-  return !isTsGiven && error instanceof ApiRefusal && error.code === "event_id_reused";
+  return !isTsGiven && error instanceof HttpError && error.code === "event_id_reused";
 }
 
 /** The value of {@link timeoutFlag} in milliseconds; undefined without `--wait`. @throws UsageError */

@@ -15,7 +15,7 @@ const cacheWords: Readonly<Record<ExpectedCache, string>> = {
 export function PlanFacts({ plan }: { readonly plan: PlanAnswer }): JSX.Element {
   return (
     <>
-      {plan.refusal === null ? null : <Refusal refusal={plan.refusal} />}
+      {plan.refusal === null ? null : <RejectionNotice refusal={plan.refusal} />}
       <Price plan={plan} />
       <Facts
         facts={[
@@ -42,7 +42,7 @@ function sourceText({ cache }: PlanAnswer): string | undefined {
   return cache === null ? undefined : "The stores are read: its class has no cache";
 }
 
-function Refusal({ refusal }: { readonly refusal: NonNullable<PlanAnswer["refusal"]> }): JSX.Element {
+function RejectionNotice({ refusal }: { readonly refusal: NonNullable<PlanAnswer["refusal"]> }): JSX.Element {
   const { title, detail, code, status, suggestion, retry_after_seconds: waitSeconds } = refusal;
   return (
     <div class="notice bad" role="alert">

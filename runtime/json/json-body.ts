@@ -1,5 +1,5 @@
 // JSON as text: bodies of requests, objects, and a walk over a text. It knows no schema and no resource.
-import { Refusal, refuseField } from "../errors/refusal.ts";
+import { ApiError, invalidField } from "../errors/api-error.ts";
 import { type JsonPath, walkJson } from "./json-walk.ts";
 
 /** Most objects and lists inside each other. No valid body of this API has as many. */
@@ -9,7 +9,7 @@ const depthMax = 32;
  * Parses the body of a request. It refuses an object with a repeated member, because parsers differ in which one they
  * keep.
  *
- * @throws Refusal `invalid_utf8`, `invalid_json`
+ * @throws ApiError `invalid_utf8`, `invalid_json`
  */
 export function parseJson(body: Uint8Array): unknown {
   const text = decodeUtf8(body);
@@ -22,9 +22,9 @@ export function parseJson(body: Uint8Array): unknown {
   });
   if (!isShallow) {
     const detail = `the body is nested deeper than ${depthMax} levels; send a flatter body`;
-    throw new Refusal("invalid_json", detail);
+    throw new ApiError("invalid_json", detail);
   }
-  if (repeated !== undefined) throw refuseField("invalid_json", repeated, `${repeated} is given twice; send it once`);
+  if (repeated !== undefined) throw invalidField("invalid_json", repeated, `${repeated} is given twice; send it once`);
   return value;
 }
 
@@ -32,7 +32,7 @@ function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new Refusal("invalid_json", "the body is not valid JSON; send a single JSON value", { cause });
+    throw new ApiError("invalid_json", "the body is not valid JSON; send a single JSON value", { cause });
   }
 }
 
@@ -48,6 +48,6 @@ function decodeUtf8(body: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch (cause) {
-    throw new Refusal("invalid_utf8", "the body is not valid UTF-8; encode it as UTF-8", { cause });
+    throw new ApiError("invalid_utf8", "the body is not valid UTF-8; encode it as UTF-8", { cause });
   }
 }

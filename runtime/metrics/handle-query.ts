@@ -1,6 +1,6 @@
 // Handles one query, step by step. Selectors, which are queries too, share its sources and its read of a plan.
 import type { TimeSlices } from "../../limits/time-slices.ts";
-import { Refusal } from "../errors/refusal.ts";
+import { ApiError } from "../errors/api-error.ts";
 import {
   type AdmitQueries,
   type AdmittedQueries,
@@ -89,7 +89,7 @@ export function storesOf(plan: Plan, { context, sources, explain }: PlanReading)
   return queryStores(plan.query, sources, { nowMs: context.nowMs, explain, span: context.span });
 }
 
-/** Reads and merges the data of one plan. @throws Refusal as {@link runPlan} does; the signal's reason */
+/** Reads and merges the data of one plan. @throws ApiError as {@link runPlan} does; the signal's reason */
 export async function readPlan(plan: Plan, stores: QueryStores, reading: PlanReading): Promise<Result> {
   const { caller, signal, context, sources, noteReads } = reading;
   const { deadlineMs, slices, finished, countPoints } = sources;
@@ -128,7 +128,7 @@ type QueryRead = Awaited<ReturnType<typeof read>>;
  * Handles one query, step by step: parse and authorize, plan, admit, cached, read and merge, respond. The work of each
  * step is in its room. Source: seed "Operational Metrics API" §4.1 and §4.3.
  *
- * @throws Refusal for an error of the caller and when all stores failed; the signal's reason
+ * @throws ApiError for an error of the caller and when all stores failed; the signal's reason
  */
 export async function handleQuery(
   route: QueryRoute,
@@ -159,7 +159,7 @@ interface ParsedQuery {
 /**
  * Parses the parameters and resolves them against the rights of the caller.
  *
- * @throws Refusal for an error of the caller
+ * @throws ApiError for an error of the caller
  */
 export function parseQuery(
   route: QueryRoute,
@@ -223,11 +223,11 @@ function respond({ route, plan, context, admitted, explain, sources, timing }: A
 /**
  * Removes `explain` from the parameters: it adds an explanation to a response and changes nothing else.
  *
- * @throws Refusal `invalid_request` for another word than `true` and `false`, `scope_missing`
+ * @throws ApiError `invalid_request` for another word than `true` and `false`, `scope_missing`
  */
 function takeExplain(params: Parameters, caller: Caller): { readonly params: Parameters; readonly explain: boolean } {
   const explain = readWord(params, "explain", ["true", "false"]) === "true";
   if (explain && !caller.scopes.includes(explainScope))
-    throw new Refusal("scope_missing", `explain=true requires the scope ${explainScope}; use a token with this scope`);
+    throw new ApiError("scope_missing", `explain=true requires the scope ${explainScope}; use a token with this scope`);
   return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
 }

@@ -1,7 +1,7 @@
 // The interface of the metrics API, with its requests and responses. It has no code.
 import type { PreviewedQueries } from "../../api/previews.ts";
 import type { LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
-import type { Refusal } from "../errors/refusal.ts";
+import type { ApiError } from "../errors/api-error.ts";
 import type { StartedSpan } from "../tracing/tracer.ts";
 import type { Caller } from "./authorization/access.ts";
 import type { Filters, Parameters } from "./request/parameters.ts";
@@ -57,7 +57,7 @@ export interface PlannedQuery extends Pick<MetricsResponse, "status" | "headers"
 /** The result of one query of a bulk. `cost` is undefined when the query was refused before it had a plan. */
 export type BulkResult = { readonly id: string; readonly cost: number | undefined } & (
   | { readonly response: MetricsResponse }
-  | { readonly refusal: Refusal }
+  | { readonly refusal: ApiError }
 );
 
 /** The response to a bulk. */
@@ -154,8 +154,8 @@ export interface SeriesLabels extends Omit<LabelValues, "values" | "unlabelled">
 }
 
 /**
- * The metrics API without HTTP. Every method throws `Refusal` for an error of the caller and when all stores failed. An
- * aborted signal rejects with its reason. Source: seed "Operational Metrics API" §4.
+ * The metrics API without HTTP. Every method throws `ApiError` for an error of the caller and when all stores failed.
+ * An aborted signal rejects with its reason. Source: seed "Operational Metrics API" §4.
  */
 export interface MetricsApi {
   /** `GET /v1/metrics/query` */
@@ -202,7 +202,7 @@ export interface MetricsApi {
   catalog(params: Parameters, caller: Caller, context: RequestContext): MetricsResponse;
   /** The metrics of {@link MetricsApi.catalog} by id, with their configuration. */
   readable(reader: CatalogReader): ReadonlyMap<string, DescribedMetric>;
-  /** One metric; undefined when no catalog has it. @throws Refusal `metric_forbidden`, `role_missing` */
+  /** One metric; undefined when no catalog has it. @throws ApiError `metric_forbidden`, `role_missing` */
   describe(id: string, caller: Caller): DescribedMetric | undefined;
   /** Charges a request that reads no metric. Returns the headers of the quotas. */
   admitEmpty(caller: Caller): Promise<Readonly<Record<string, string>>>;

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Resource } from "../../crds/resource.ts";
 import { validateResource } from "../../crds/validate.ts";
 import { readYaml } from "../config/yaml/yaml-documents.ts";
-import { Refusal, type FieldError } from "../errors/refusal.ts";
+import { ApiError, type FieldError } from "../errors/api-error.ts";
 import { parseJson } from "../json/json-body.ts";
 import { isTime } from "../webhooks/replay/parse-body.ts";
 import { objectName, type Edit } from "./edited-config.ts";
@@ -53,11 +53,11 @@ const members = {
   to: { mustBe: moment, accepts: isTime },
 } satisfies Record<keyof Body, object>;
 
-/** @throws Refusal `invalid_utf8`, `invalid_json`, or `invalid_request` with every invalid field */
+/** @throws ApiError `invalid_utf8`, `invalid_json`, or `invalid_request` with every invalid field */
 export async function parsePreviewRequest(bytes: Uint8Array): Promise<PreviewRequest> {
   const value = parseJson(bytes);
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Refusal("invalid_request", "The body must be a JSON object with resources.");
+    throw new ApiError("invalid_request", "The body must be a JSON object with resources.");
   refuseProblems(memberProblems(value));
   const { resources = [], manifests, prune = false, from, to } = value as Body;
   return {
@@ -107,7 +107,7 @@ function placed(resources: readonly unknown[]): readonly PlacedObject[] {
   });
 }
 
-/** @throws Refusal `invalid_request` when a document cannot be read */
+/** @throws ApiError `invalid_request` when a document cannot be read */
 async function placedManifests(text: string): Promise<readonly PlacedObject[]> {
   const { objects, problems } = await readManifests(text);
   refuseProblems(problems);
@@ -196,5 +196,5 @@ function problemAt(field: string, message: string): FieldError {
 
 function refuseProblems(errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
-  throw new Refusal("invalid_request", "The edit is invalid", { errors: errors.slice(0, problemsMax) });
+  throw new ApiError("invalid_request", "The edit is invalid", { errors: errors.slice(0, problemsMax) });
 }

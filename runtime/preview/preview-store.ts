@@ -1,13 +1,13 @@
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
-import { Refusal } from "../errors/refusal.ts";
+import { ApiError } from "../errors/api-error.ts";
 import type { Bucket } from "../nats/streams/buckets.ts";
 import type { Edit } from "./edited-config.ts";
 import type { PreviewJob } from "./preview-job.ts";
 
 /** The stored previews of all pods. */
 export interface PreviewStore {
-  /** Stores a preview with its edit. @throws Refusal `body_too_large`; Unanswered, or Error of the bucket */
+  /** Stores a preview with its edit. @throws ApiError `body_too_large`; Unanswered, or Error of the bucket */
   open(job: PreviewJob, edit: Edit): Promise<void>;
   save(job: PreviewJob): Promise<void>;
   get(id: string): Promise<PreviewJob | undefined>;
@@ -56,7 +56,7 @@ export function createPreviewStore(bucket: Bucket): PreviewStore {
     open: async (job, edit) => {
       const bytes = await compress(JSON.stringify(edit));
       if (bytes.byteLength > editBytesMax)
-        throw new Refusal("body_too_large", "The edit is too large; preview fewer resources at a time.");
+        throw new ApiError("body_too_large", "The edit is too large; preview fewer resources at a time.");
       await bucket.put(prefix.edit + job.id, bytes.toString("base64"));
       await save(job);
       const { id, client, createdAt } = job;

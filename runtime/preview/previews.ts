@@ -4,7 +4,7 @@ import { runPeriodically } from "../../limits/periodic.ts";
 import { createSingleFlight } from "../../limits/single-flight.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
-import { Refusal, refuseField } from "../errors/refusal.ts";
+import { ApiError, invalidField } from "../errors/api-error.ts";
 import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { Layout } from "../nats/layout.ts";
 import { openHeaderScan } from "../nats/messages/header-scan.ts";
@@ -27,9 +27,9 @@ import { runPreview, type RunDeps } from "./run-preview.ts";
 
 /** Previews of edits, for callers. */
 export interface Previews {
-  /** Compares resources at once. With a window, stores a preview that counts events. @throws Refusal */
+  /** Compares resources at once. With a window, stores a preview that counts events. @throws ApiError */
   start(body: Uint8Array, caller: PreviewCaller): Promise<Preview>;
-  /** @throws Refusal `preview_not_found` */
+  /** @throws ApiError `preview_not_found` */
   get(id: string, caller: PreviewCaller): Promise<Preview>;
 }
 
@@ -74,7 +74,7 @@ export function createPreviews(deps: PreviewDeps): Previews & { stop(): void } {
     get: async (id, caller) => {
       const job = idForm.test(id) ? await store.get(id) : undefined;
       if (job === undefined || !mayReadPreview(job, caller))
-        throw new Refusal("preview_not_found", "The preview does not exist or is not visible to this caller.");
+        throw new ApiError("preview_not_found", "The preview does not exist or is not visible to this caller.");
       return previewResponse(job);
     },
     stop: () => {
@@ -111,7 +111,7 @@ function refuseOthers({ resources }: PreviewRequest, caller: PreviewCaller): voi
     const detail =
       `the token is limited to certain partners, and ${kind} ${label} is not one of them; preview only those ` +
       "partners";
-    throw refuseField("partner_not_found", `resources[${index}]`, detail);
+    throw invalidField("partner_not_found", `resources[${index}]`, detail);
   }
 }
 
@@ -121,7 +121,7 @@ function refuseMore(open: readonly OpenPreview[], { client }: PreviewCaller): vo
   const detail = isOwn
     ? "A preview of this caller is already in progress; wait until it completes"
     : `${openMax} previews are already in progress`;
-  throw new Refusal("too_many_requests", detail, { retryAfterSeconds: busySeconds });
+  throw new ApiError("too_many_requests", detail, { retryAfterSeconds: busySeconds });
 }
 
 async function newJob(deps: PreviewDeps, request: PreviewRequest, caller: PreviewCaller): Promise<PreviewJob> {

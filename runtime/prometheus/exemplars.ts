@@ -17,7 +17,7 @@ type ExemplarSources = Pick<MetricsApi, "query" | "describe" | "readable" | "adm
  * it. An expression that is no such query has none: Grafana probes with `test`. Nor has one that matches series with or
  * without a label.
  *
- * @throws Refusal
+ * @throws ApiError
  */
 export async function answerExemplars(sources: ExemplarSources, request: PrometheusRequest): Promise<PrometheusAnswer> {
   const expression = readExpression(request.params);

@@ -49,7 +49,7 @@ export const fixedResponses: Readonly<Record<FixedName, PrometheusAnswer>> = {
   alerts: success({ alerts: [] }),
 };
 
-/** `format_query`. @throws Refusal `invalid_expression` */
+/** `format_query`. @throws ApiError `invalid_expression` */
 export function answerFormat({ params }: PrometheusRequest): PrometheusAnswer {
   const expression = readExpression(params);
   teaching("query", () => typeOf(expression));

@@ -1,5 +1,5 @@
 import type { LabelName, MetricConfig } from "../../crds/config.ts";
-import { refuseField } from "../errors/refusal.ts";
+import { invalidField } from "../errors/api-error.ts";
 import type { DescribedMetric, LabelValues, LookUp, MetricsApi } from "../metrics/metrics-api.ts";
 import { type Parameters, readLabel } from "../metrics/request/parameters.ts";
 import { type PrometheusAnswer, type PrometheusRequest, regionWarnings, success } from "./prometheus-api.ts";
@@ -8,7 +8,7 @@ import { firstOf, isBeforeNow, limited, readLookUpTimes } from "./request/read-p
 
 type LookUps = Pick<MetricsApi, "admitEmpty" | "labelValues" | "seriesLabels">;
 
-/** `label/<name>/values` of a governed label. @throws Refusal */
+/** `label/<name>/values` of a governed label. @throws ApiError */
 export async function answerValues(
   { labelValues, admitEmpty }: LookUps,
   selected: SelectedMetrics,
@@ -22,14 +22,14 @@ export async function answerValues(
   return cut(found.values, request, { ...found, warnings: [...found.unlabelled, ...leftOutWarnings(found)] });
 }
 
-/** `series`. @throws Refusal */
+/** `series`. @throws ApiError */
 export async function answerSeries(
   { seriesLabels, admitEmpty }: LookUps,
   selected: SelectedMetrics,
   request: PrometheusRequest,
 ): Promise<PrometheusAnswer> {
   const { params, caller, signal, context } = request;
-  if (!params.has("match[]")) throw refuseField("invalid_request", "match[]", "no match[] parameter provided");
+  if (!params.has("match[]")) throw invalidField("invalid_request", "match[]", "no match[] parameter provided");
   if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
   const found = await seriesLabels(lookUpOf(selected, request), caller, signal, context);
   const { isNarrowed } = found;
@@ -81,7 +81,7 @@ export const nameLabel = "__name__";
 /** Labels by which every metric can be selected. */
 const everywhere: readonly LabelName[] = ["tenant", "region", "environment"];
 
-/** `labels`: the labels of metrics, from the catalog. @throws Refusal `invalid_limit` */
+/** `labels`: the labels of metrics, from the catalog. @throws ApiError `invalid_limit` */
 export function answerLabels(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusAnswer {
   const own = selected.flatMap(({ metric }) => [...everywhere, ...metric.labels]);
   const names = selected.length === 0 ? [] : [nameLabel, ...own];
@@ -93,13 +93,13 @@ function listed(names: readonly string[], params: Parameters): PrometheusAnswer 
   return success(kept, {}, { warnings });
 }
 
-/** `label/__name__/values`: the ids of metrics, from the catalog. @throws Refusal `invalid_limit` */
+/** `label/__name__/values`: the ids of metrics, from the catalog. @throws ApiError `invalid_limit` */
 export function answerNames(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusAnswer {
   const ids = new Set(selected.map(({ metric }) => metric.id));
   return listed([...ids].sort(), params);
 }
 
-/** `metadata`: the types, help and units of the metrics that the caller may read. @throws Refusal `invalid_limit` */
+/** `metadata`: the types, help and units of the metrics that the caller may read. @throws ApiError `invalid_limit` */
 export function answerMetadata(
   readable: ReadonlyMap<string, DescribedMetric>,
   { params }: PrometheusRequest,

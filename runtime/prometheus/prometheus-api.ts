@@ -27,7 +27,7 @@ export interface PrometheusAnswer {
 /** Operations whose responses depend on nothing. */
 export type FixedName = "status/buildinfo" | "features" | "rules" | "alerts";
 
-/** The operations of one request each. Every method throws `Refusal`. Source: Prometheus, "HTTP API". */
+/** The operations of one request each. Every method throws `ApiError`. Source: Prometheus, "HTTP API". */
 export interface PrometheusApi {
   /** `query`: an expression at one time. */
   query(request: PrometheusRequest): Promise<PrometheusAnswer>;

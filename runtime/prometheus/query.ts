@@ -16,7 +16,7 @@ export interface ExpressionSources extends Pick<MetricsApi, "describe" | "readab
   readonly slices: TimeSlices;
 }
 
-/** `query`. @throws Refusal */
+/** `query`. @throws ApiError */
 export async function answerInstant(sources: ExpressionSources, request: PrometheusRequest): Promise<PrometheusAnswer> {
   const timeMs = readInstantTime(request.params, request.context.nowMs);
   const probe = probeOf(firstOf(request.params, "query"));
@@ -27,7 +27,7 @@ export async function answerInstant(sources: ExpressionSources, request: Prometh
   return firstOf(request.params, "time") === undefined ? { ...answer, revalidate: undefined } : answer;
 }
 
-/** `query_range`. @throws Refusal */
+/** `query_range`. @throws ApiError */
 export async function answerRange(sources: ExpressionSources, request: PrometheusRequest): Promise<PrometheusAnswer> {
   const times = readRange(request.params);
   const probe = probeOf(firstOf(request.params, "query"));

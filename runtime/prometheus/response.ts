@@ -1,7 +1,7 @@
 // Results in the JSON of Prometheus' HTTP API. Errors and look-ups are elsewhere.
 import { seriesMax } from "../../api/queries.ts";
 import type { TimeSlices } from "../../limits/time-slices.ts";
-import { refuseField } from "../errors/refusal.ts";
+import { invalidField } from "../errors/api-error.ts";
 import { type Evaluated, type ResultSeries, sortedEntries } from "./evaluate/evaluate.ts";
 
 /** Members of an answer besides its data. */
@@ -22,7 +22,7 @@ interface Answer {
 /**
  * Gives a result the form of Prometheus' HTTP API.
  *
- * @throws Refusal `result_too_large` for too many series
+ * @throws ApiError `result_too_large` for too many series
  */
 export function makeResponse(evaluated: Evaluated, options: ResponseOptions): Answer {
   const limited = limitSeries(evaluated, options);
@@ -40,7 +40,7 @@ function limitSeries(
   const series = isCut ? evaluated.series.slice(0, limit) : evaluated.series;
   if (series.length > seriesMax) {
     const detail = `the result has ${count} series; group by fewer labels, or truncate it with limit=${seriesMax}`;
-    throw refuseField("result_too_large", "limit", detail);
+    throw invalidField("result_too_large", "limit", detail);
   }
   return isCut
     ? { evaluated: { ...evaluated, series }, warnings: [...warnings, "results truncated due to limit"] }

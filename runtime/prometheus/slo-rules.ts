@@ -1,7 +1,7 @@
 // Alert rules from the objectives of a catalog, for programs that evaluate them over the Prometheus API of the runtime.
 import { classDefaults } from "../../crds/compile/class-defaults.ts";
 import type { CatalogConfig, MetricConfig, QuotaConfig, SloConfig } from "../../crds/config.ts";
-import { Refusal } from "../errors/refusal.ts";
+import { ApiError } from "../errors/api-error.ts";
 import { type Caller, classOf, readScope } from "../metrics/authorization/access.ts";
 import { indexCatalogs } from "../metrics/catalog-index.ts";
 import { formatDuration, formatWithLimit } from "../metrics/request/time.ts";
@@ -94,7 +94,7 @@ function viewsOf(catalog: CatalogConfig, tenant: string | undefined): readonly S
   try {
     return selectSlos(params, caller, context, 0).views;
   } catch (error) {
-    if (error instanceof Refusal) throw new TenantError(error.message, { cause: error });
+    if (error instanceof ApiError) throw new TenantError(error.message, { cause: error });
     throw error;
   }
 }

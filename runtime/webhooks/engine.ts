@@ -67,7 +67,7 @@ interface EngineHealth {
 
 /** The webhook half: stores events and delivers each to the partners that subscribe to it. */
 export class WebhookEngine {
-  /** Stores one event; resolves only after JetStream has it. @throws Refusal */
+  /** Stores one event; resolves only after JetStream has it. @throws ApiError */
   readonly ingest: Ingest;
   /** Events, their deliveries and the use of event ids, for callers. */
   readonly history: EventReads;

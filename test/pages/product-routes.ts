@@ -1,4 +1,4 @@
-import { Refusal } from "../../runtime/errors/refusal.ts";
+import { ApiError } from "../../runtime/errors/api-error.ts";
 import { consoleRoutes } from "../../runtime/http/routes/console.ts";
 import { eventRoutes } from "../../runtime/http/routes/events.ts";
 import { meRoute } from "../../runtime/http/routes/me.ts";
@@ -16,7 +16,7 @@ const behind = new Proxy(
   {},
   {
     get: () => () => {
-      throw new Refusal("not_found", "There is nothing behind the routes.");
+      throw new ApiError("not_found", "There is nothing behind the routes.");
     },
   },
 );

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { decodeJwt, errors, jwtVerify } from "jose";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { ClaimSettings, IssuerSettings, TokenBinding } from "../../config/settings/settings.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import type { Thumbprint } from "./client-certificate.ts";
 import { createSeenProofs, proofLifetimeMs, requireProof } from "./dpop-proof.ts";
@@ -69,7 +69,7 @@ export interface Possession {
 
 /**
  * Authenticates the sender of a request.
- * @throws Refusal `token_missing`, `token_invalid`, `proof_invalid`; `too_many_requests` when the store of proofs is
+ * @throws ApiError `token_missing`, `token_invalid`, `proof_invalid`; `too_many_requests` when the store of proofs is
  * full; `not_ready` when the keys cannot be read
  */
 export interface Authenticate {
@@ -164,9 +164,9 @@ function isInForce({ untilMs, keysVersion, issuer }: Verified, nowMs: number): b
 function credentialsOf(authorization: string | undefined): { readonly scheme: Scheme; readonly token: string } {
   const [, scheme, token] = /^(Bearer|DPoP) +([^ ]+) *$/iu.exec(authorization ?? "") ?? [];
   if (scheme === undefined || token === undefined)
-    throw new Refusal("token_missing", "Send a token as `Authorization: Bearer <token>`.");
+    throw new ApiError("token_missing", "Send a token as `Authorization: Bearer <token>`.");
   if (token.length > tokenLengthMax)
-    throw new Refusal("token_invalid", `The token is longer than ${tokenLengthMax} characters.`);
+    throw new ApiError("token_invalid", `The token is longer than ${tokenLengthMax} characters.`);
   return { scheme: scheme.toLowerCase() as Scheme, token };
 }
 
@@ -197,7 +197,7 @@ async function verifiedToken(
 function issuerOf(token: string, issuers: ReadonlyMap<string, TrustedIssuer>): TrustedIssuer {
   const claimed = claimedIssuer(token);
   const issuer = issuers.get(claimed ?? "");
-  if (issuer === undefined) throw new Refusal("token_invalid", untrusted(claimed, [...issuers.keys()]));
+  if (issuer === undefined) throw new ApiError("token_invalid", untrusted(claimed, [...issuers.keys()]));
   return issuer;
 }
 
@@ -215,7 +215,7 @@ function claimedIssuer(token: string): string | undefined {
   try {
     return decodeJwt(token).iss;
   } catch (cause) {
-    throw new Refusal("token_invalid", "The token is not a valid signed JWT.", { cause });
+    throw new ApiError("token_invalid", "The token is not a valid signed JWT.", { cause });
   }
 }
 
@@ -236,8 +236,8 @@ async function verifiedClaims(
     requireType(protectedHeader.typ, issuer.settings.tokenType);
     return payload;
   } catch (error) {
-    if (error instanceof Refusal) throw error;
-    throw new Refusal("token_invalid", faultOf(error), { cause: error });
+    if (error instanceof ApiError) throw error;
+    throw new ApiError("token_invalid", faultOf(error), { cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify, type JWTVerifyResult } from "jose";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 
 /** The request that a proof must fit. */
 interface ProofOccasion {
@@ -30,7 +30,7 @@ export const proofLifetimeMs = (proofAgeSecondsMax + clockLeewaySeconds) * 1000;
 
 /**
  * Checks that the sender of a request holds the key that its token is bound to. Source: RFC 9449 §4.3 and §7.1.
- * @throws Refusal `proof_invalid`; `too_many_requests` when no more proofs can be remembered
+ * @throws ApiError `proof_invalid`; `too_many_requests` when no more proofs can be remembered
  */
 export async function requireProof(occasion: ProofOccasion, seen: SeenProofs, nowMs: number): Promise<void> {
   const { payload, protectedHeader } = await verifiedProof(occasion.proof, nowMs);
@@ -57,7 +57,7 @@ async function verifiedProof(proof: string | undefined, nowMs: number): Promise<
     });
     if (typeof verified.payload.jti === "string" && verified.payload.jti.length <= proofIdLengthMax) return verified;
   } catch (error) {
-    throw new Refusal("proof_invalid", "The DPoP proof is not a valid signed JWT with its own public key.", {
+    throw new ApiError("proof_invalid", "The DPoP proof is not a valid signed JWT with its own public key.", {
       cause: error,
     });
   }
@@ -84,14 +84,14 @@ function requireNew(id: string, seen: SeenProofs, nowMs: number): void {
   const found = seen.add(id, nowMs);
   if (found === "seen") throw invalid("has already been used (jti)");
   if (found === "full") {
-    throw new Refusal("too_many_requests", "The replay cache for proofs is full. Try again later.", {
+    throw new ApiError("too_many_requests", "The replay cache for proofs is full. Try again later.", {
       retryAfterSeconds: 1,
     });
   }
 }
 
-function invalid(what: string): Refusal {
-  return new Refusal("proof_invalid", `The DPoP proof ${what}.`);
+function invalid(what: string): ApiError {
+  return new ApiError("proof_invalid", `The DPoP proof ${what}.`);
 }
 
 /** Ids of recent proofs that could still be repeated. */

@@ -5,7 +5,7 @@ import { isMetadataAddress } from "../../../crds/networks.ts";
 import { readBoundedBody } from "../../../network/bounded-body.ts";
 import { overlappingConnector } from "../../../network/undici-connector.ts";
 import type { IssuerSettings } from "../../config/settings/settings.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 
 /** When keys are read again. */
 export const keySourceTimes = {
@@ -43,7 +43,7 @@ export class KeySource {
   }
 
   /**
-   * The key that verifies a token. @throws Refusal `not_ready` when there are no keys; jose's `JWKSNoMatchingKey`
+   * The key that verifies a token. @throws ApiError `not_ready` when there are no keys; jose's `JWKSNoMatchingKey`
    */
   readonly getKey: JWTVerifyGetKey = async (header, token) => {
     const keys = await this.keys();
@@ -80,7 +80,7 @@ export class KeySource {
     if (this.mustRead(ageMs)) await this.read();
     else if (ageMs >= refreshMs) void this.read();
     if (this.current !== undefined && this.ageMs() < staleMs) return this.current;
-    throw new Refusal("not_ready", "The keys of the token's issuer are temporarily unavailable.", {
+    throw new ApiError("not_ready", "The keys of the token's issuer are temporarily unavailable.", {
       retryAfterSeconds: cooldownMs / 1000,
       cause: this.lastError,
     });

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { ClaimSettings, SubjectGrant, TokenBinding, TokenType } from "../../config/settings/settings.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import type { Thumbprint } from "./client-certificate.ts";
 
@@ -13,7 +13,7 @@ const entriesMax = 1024;
  * The caller that a verified token names. Without their claims, regions, environments and metrics are `*`, tenants and
  * roles are empty, and partners stay absent (every partner). Scopes come from `scope` (a string) and `scp` (a list or a
  * string) when the settings name no claim. Source: RFC 8693 §4.2, RFC 9068.
- * @throws Refusal `token_invalid` for a claim of another shape, and for a token that names no client
+ * @throws ApiError `token_invalid` for a claim of another shape, and for a token that names no client
  */
 export function callerOf(claims: Claims, names: ClaimSettings): Caller {
   const partners = namesOf(claims, names.partners);
@@ -51,7 +51,7 @@ function clientOf(claims: Claims, own: string | undefined): string {
     if (value !== undefined && typeof value !== "string") throw malformed(name);
     if (value !== undefined && value !== "") return value;
   }
-  throw new Refusal("token_invalid", `The token identifies no client: ${names.join(", ")} is missing.`);
+  throw new ApiError("token_invalid", `The token identifies no client: ${names.join(", ")} is missing.`);
 }
 
 /** The claim of this name, or the one that a name beginning with `/` points to. Source: RFC 6901. */
@@ -84,8 +84,8 @@ function isNameList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.length <= entriesMax && value.every((item) => typeof item === "string");
 }
 
-function malformed(name: string): Refusal {
-  return new Refusal("token_invalid", `The token's ${name} claim is malformed.`);
+function malformed(name: string): ApiError {
+  return new ApiError("token_invalid", `The token's ${name} claim is malformed.`);
 }
 
 /** Source: RFC 9068 §2.1. */
@@ -98,15 +98,15 @@ const shownCharactersMax = 64;
  * no access token. Types are compared exactly, so one with parameters is no access token either. A token without a
  * type, or with the plain `JWT`, does not state its purpose. Source: RFC 8725 §3.11, RFC 7515 §4.1.9.
  * @param typ the `typ` header of the token
- * @throws Refusal `token_invalid`
+ * @throws ApiError `token_invalid`
  */
 export function requireType(typ: string | undefined, required: TokenType = "Any"): void {
   const type = typ?.toLowerCase().replace(prefix, "");
   if (type === accessTokenType) return;
   if (required === "AccessToken")
-    throw new Refusal("token_invalid", "The token's typ header is not at+jwt, which the issuer's settings require.");
+    throw new ApiError("token_invalid", "The token's typ header is not at+jwt, which the issuer's settings require.");
   if (type?.split(";", 1)[0]?.trimEnd().endsWith("+jwt") === true) {
-    throw new Refusal(
+    throw new ApiError(
       "token_invalid",
       `The token's typ header is ${type.slice(0, shownCharactersMax)}: it is not an access token.`,
     );
@@ -123,7 +123,7 @@ export interface Binding {
 
 const thumbprintForm = /^[A-Za-z0-9_-]{43}$/u;
 
-/** @throws Refusal `token_invalid` for an unknown binding, which would otherwise have no effect */
+/** @throws ApiError `token_invalid` for an unknown binding, which would otherwise have no effect */
 export function bindingOf({ cnf }: Claims): Binding {
   if (cnf === undefined) return {};
   const { "x5t#S256": certificate, jkt: key } = (typeof cnf === "object" && cnf !== null ? cnf : {}) as Readonly<
@@ -131,7 +131,7 @@ export function bindingOf({ cnf }: Claims): Binding {
   >;
   const isKnown = (certificate !== undefined || key !== undefined) && isThumbprint(certificate) && isThumbprint(key);
   if (!isKnown) {
-    throw new Refusal(
+    throw new ApiError(
       "token_invalid",
       "The token's cnf claim is not supported; supported members are x5t#S256 and jkt.",
     );
@@ -154,20 +154,20 @@ const acceptedBindings: Readonly<Record<Exclude<TokenBinding, "None">, readonly 
 };
 const bindingWords: Readonly<Record<keyof Binding, string>> = { certificate: "a client certificate", key: "a key" };
 
-/** @throws Refusal `token_invalid` for a token without the required binding */
+/** @throws ApiError `token_invalid` for a token without the required binding */
 export function requireBound(binding: Binding, required: TokenBinding): void {
   if (required === "None") return;
   const accepted = acceptedBindings[required];
   if (accepted.some((name) => binding[name] !== undefined)) return;
   const to = accepted.map((name) => bindingWords[name]).join(" or ");
-  throw new Refusal("token_invalid", `The token is not bound to ${to}, as this installation requires.`);
+  throw new ApiError("token_invalid", `The token is not bound to ${to}, as this installation requires.`);
 }
 
-/** @throws Refusal `token_invalid` when the request does not show the certificate of the token */
+/** @throws ApiError `token_invalid` when the request does not show the certificate of the token */
 export function requireCertificate(binding: Binding, shown: () => Thumbprint | undefined): void {
   const fault = certificateFault(binding, shown);
   if (fault !== undefined)
-    throw new Refusal("token_invalid", `The token is bound to a client certificate, and ${fault}.`);
+    throw new ApiError("token_invalid", `The token is bound to a client certificate, and ${fault}.`);
 }
 
 /** Fault of the certificate that a request shows; undefined when there is none, or when none is needed. */
@@ -184,11 +184,11 @@ export type Scheme = "bearer" | "dpop";
 /** A token that is bound to a key must come with a proof, never as a bearer token. Source: RFC 9449 §7.1, §7.2. */
 export function requireScheme(scheme: Scheme, { key }: Binding): void {
   if (key !== undefined && scheme === "bearer") {
-    throw new Refusal(
+    throw new ApiError(
       "proof_invalid",
       "The token is bound to a key: send it as `Authorization: DPoP <token>` with a proof.",
     );
   }
   if (key === undefined && scheme === "dpop")
-    throw new Refusal("token_invalid", "The token is not bound to a key: send it as `Authorization: Bearer <token>`.");
+    throw new ApiError("token_invalid", "The token is not bound to a key: send it as `Authorization: Bearer <token>`.");
 }

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, gzip, type ZlibOptions, zstdCompress, type ZstdOptions } from "node:zlib";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 
 /** Bytes of one body in one format and one coding. */
 interface Representation {
@@ -107,14 +107,14 @@ export async function encodeBytes(
  * The offered media type with the greatest weight in an `Accept` header. Of equal weights the first offered wins.
  * Without a header every type is accepted. Parameters other than the weight are ignored. Source: RFC 9110 §12.5.1.
  * @param offered lowercase, the preferred one first
- * @throws Refusal `not_acceptable` that lists what is offered
+ * @throws ApiError `not_acceptable` that lists what is offered
  */
 export function chooseMediaType<Type extends string>(accept: string | undefined, offered: readonly Type[]): Type {
   const weights = weightsOf(accept ?? "*/*");
   const ofRange = (type: string): number | undefined => weights.get(type.replace(/\/.*/u, "/*")) ?? weights.get("*/*");
   const best = heaviest(offered, (type) => weights.get(type) ?? ofRange(type) ?? 0);
   if (best !== undefined) return best;
-  throw new Refusal("not_acceptable", `This path returns ${offered.join(" or ")}.`);
+  throw new ApiError("not_acceptable", `This path returns ${offered.join(" or ")}.`);
 }
 
 const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/u;

@@ -1,6 +1,6 @@
 import type { BoundToken } from "../../../api/console.ts";
 import type { ConsoleSettings } from "../../config/settings/settings.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { chooseAmong } from "../representation/representations.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
 
@@ -104,7 +104,7 @@ function bindingRoute({ bindToKey }: LocalIssuer): Route {
       const { token, jkt } = parseBinding(body);
       const bound = await bindToKey(token, jkt, origin);
       if (bound === undefined)
-        throw new Refusal("token_invalid", "The token is not valid here, or it is already bound to a key.");
+        throw new ApiError("token_invalid", "The token is not valid here, or it is already bound to a key.");
       const answer: BoundToken = {
         token: bound.token,
         expires_in: Math.max(0, Math.floor((bound.expiresAtMs - nowMs) / 1_000)),
@@ -117,11 +117,11 @@ function bindingRoute({ bindToKey }: LocalIssuer): Route {
 const bindingBytesMax = 16_384;
 const thumbprintForm = /^[\w-]{43}$/u;
 
-/** @throws Refusal `invalid_request` */
+/** @throws ApiError `invalid_request` */
 function parseBinding(body: Uint8Array): { readonly token: string; readonly jkt: string } {
   const { token, jkt } = membersOf(body);
   if (typeof token === "string" && typeof jkt === "string" && thumbprintForm.test(jkt)) return { token, jkt };
-  throw new Refusal("invalid_request", "The body is JSON with token and jkt, the SHA-256 thumbprint of a public key.");
+  throw new ApiError("invalid_request", "The body is JSON with token and jkt, the SHA-256 thumbprint of a public key.");
 }
 
 function membersOf(body: Uint8Array): Readonly<Record<string, unknown>> {
@@ -140,7 +140,7 @@ async function originProof(
 ): Promise<{ readonly proof?: string }> {
   const nonce = query.get("nonce")?.[0];
   if (local === undefined || nonce === undefined || origin === undefined) return {};
-  if (!nonceForm.test(nonce)) throw new Refusal("invalid_request", "nonce must be 22 to 128 base64url characters.");
+  if (!nonceForm.test(nonce)) throw new ApiError("invalid_request", "nonce must be 22 to 128 base64url characters.");
   return { proof: await local.proveOrigin(nonce, origin) };
 }
 
@@ -171,17 +171,17 @@ interface FoundFile {
   readonly isForever: boolean;
 }
 
-/** @throws Refusal `not_found` */
+/** @throws ApiError `not_found` */
 function findFile(files: ConsoleFiles | undefined, name: string): FoundFile {
   const page = files?.get(pageName);
   if (files === undefined || page === undefined)
-    throw new Refusal("not_found", "The console is not built: run `npm run console` and restart the server.");
+    throw new ApiError("not_found", "The console is not built: run `npm run console` and restart the server.");
   const isForever = name.startsWith(assetsFolder);
   const file = files.get(name);
   if (file !== undefined) return { file, isForever };
   // A page of another version asks for files that are not here: a page in their place would be run as a script.
   if (isForever)
-    throw new Refusal("not_found", "This version of the console does not have this file: reload the page.");
+    throw new ApiError("not_found", "This version of the console does not have this file: reload the page.");
   return { file: page, isForever: false };
 }
 

@@ -5,7 +5,7 @@ import { placeOf, readReason } from "./event-query.ts";
 
 const listNames: readonly string[] = ["partner", "reason", "order", "cursor", "limit"];
 
-/** Reads the parameters of `GET /webhooks/dead-letters`. @throws Refusal 400 that names the parameter at fault */
+/** Reads the parameters of `GET /webhooks/dead-letters`. @throws ApiError 400 that names the parameter at fault */
 export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
   refuseUnknown(query, (name) => listNames.includes(name));
   const partner = readOne(query, "partner");
@@ -18,7 +18,9 @@ export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
   };
 }
 
-/** Reads the parameter of `GET /webhooks/dead-letters/counts`. @throws Refusal 400 that names the parameter at fault */
+/**
+ * Reads the parameter of `GET /webhooks/dead-letters/counts`. @throws ApiError 400 that names the parameter at fault
+ */
 export function readCountsPartner(query: Parameters): string | undefined {
   refuseUnknown(query, (name) => name === "partner");
   return readOne(query, "partner");

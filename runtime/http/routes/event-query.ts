@@ -1,6 +1,6 @@
 import { orders, pageItemsDefault, pageItemsMax, waitSecondsMax } from "../../../api/events.ts";
 import { deliveryStates } from "../../../api/histories.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import { shown } from "../../metrics/request/known-names.ts";
 import { type Parameters, readOne, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
@@ -18,7 +18,7 @@ const pageNames: readonly string[] = ["cursor", "limit"];
 const eventNames: readonly string[] =
   "from to after_id before_id type partner state status reason order wait cursor limit".split(" ");
 
-/** Reads the parameters of `GET /webhooks/events`. @throws Refusal 400 that names the parameter at fault */
+/** Reads the parameters of `GET /webhooks/events`. @throws ApiError 400 that names the parameter at fault */
 export function readEventQuery(
   query: Parameters,
   caller: Pick<Caller, "tenants" | "partners">,
@@ -47,7 +47,7 @@ export function readEventQuery(
   return { ...place, order: "desc", ...(afterSeq === 0 ? {} : { beforeSeq: afterSeq }) };
 }
 
-/** @throws Refusal `invalid_time`, `invalid_window` */
+/** @throws ApiError `invalid_time`, `invalid_window` */
 function readWindow(
   query: Parameters,
   nowMs: number,
@@ -55,7 +55,7 @@ function readWindow(
   const { from, to } = { from: readTime(query, "from"), to: readTime(query, "to") };
   const endMs = Math.min(to ?? nowMs, nowMs);
   if (from !== undefined && from >= endMs) {
-    throw refuseField(
+    throw invalidField(
       "invalid_window",
       "from",
       from >= (to ?? from + 1)
@@ -69,14 +69,14 @@ function readWindow(
 /**
  * The time that a list of events may wait for the first, in milliseconds; 0: not at all.
  *
- * @throws Refusal 400 that names the parameter
+ * @throws ApiError 400 that names the parameter
  */
 export function readWait(query: Parameters): number {
   const text = readOne(query, "wait");
   if (text === undefined) return 0;
   const seconds = /^\d{1,2}$/u.test(text) ? Number(text) : Number.NaN;
   if (!(seconds <= waitSecondsMax)) {
-    throw refuseField(
+    throw invalidField(
       "invalid_request",
       "wait",
       `wait must be an integer number of seconds from 0 to ${waitSecondsMax}`,
@@ -84,7 +84,7 @@ export function readWait(query: Parameters): number {
   }
   if (seconds > 0 && (readOne(query, "order") === "desc" || readOne(query, "cursor") === undefined)) {
     const detail = "wait requires a cursor and order=asc; use meta.newest of a list with order=desc, or meta.cursor";
-    throw refuseField("invalid_request", "wait", detail);
+    throw invalidField("invalid_request", "wait", detail);
   }
   return seconds * secondMs;
 }
@@ -94,7 +94,7 @@ function readStatus(query: Parameters): StatusRange | undefined {
   if (text === undefined) return undefined;
   const found = statusForm.exec(text)?.groups;
   if (found === undefined) {
-    throw refuseField(
+    throw invalidField(
       "invalid_request",
       "status",
       "status must be an HTTP status such as 503, a class such as 5xx, or none",
@@ -105,40 +105,40 @@ function readStatus(query: Parameters): StatusRange | undefined {
   return { min: Number(status ?? 0), max: Number(status ?? 0) };
 }
 
-/** Reads a reason. It goes into a subject filter. @throws Refusal 400 that names the parameter */
+/** Reads a reason. It goes into a subject filter. @throws ApiError 400 that names the parameter */
 export function readReason(query: Parameters): string | undefined {
   const reason = readOne(query, "reason");
   if (reason === undefined || reasonForm.test(reason)) return reason;
-  throw refuseField("invalid_request", "reason", "reason must be 1 to 64 of a-z, 0-9 and _, such as status_404");
+  throw invalidField("invalid_request", "reason", "reason must be 1 to 64 of a-z, 0-9 and _, such as status_404");
 }
 
-/** Reads the parameters of `GET /webhooks/partners`. @throws Refusal 400 that names the parameter at fault */
+/** Reads the parameters of `GET /webhooks/partners`. @throws ApiError 400 that names the parameter at fault */
 export function readPartnerPlace(query: Parameters): { readonly skipped: number; readonly limit: number } {
   refuseUnknown(query, (name) => pageNames.includes(name));
   const { afterSeq, limit } = placeOf(query);
   return { skipped: afterSeq, limit };
 }
 
-/** Reads the place and the size of a page. @throws Refusal 400 that names the parameter at fault */
+/** Reads the place and the size of a page. @throws ApiError 400 that names the parameter at fault */
 export function placeOf(query: Parameters): { readonly afterSeq: number; readonly limit: number } {
   const cursor = readOne(query, "cursor") ?? "0";
   if (!cursorForm.test(cursor))
-    throw refuseField("invalid_request", "cursor", "cursor must be meta.cursor of an earlier page");
+    throw invalidField("invalid_request", "cursor", "cursor must be meta.cursor of an earlier page");
   return { afterSeq: Number(cursor), limit: readPageLimit(query) };
 }
 
-/** Reads the number of items of a page. @throws Refusal 400 `invalid_limit` */
+/** Reads the number of items of a page. @throws ApiError 400 `invalid_limit` */
 export function readPageLimit(query: Parameters): number {
   return readCount(query, "limit", pageItemsMax) ?? pageItemsDefault;
 }
 
-/** Parses an absolute time in UTC into Unix milliseconds; undefined without one. @throws Refusal `invalid_time` */
+/** Parses an absolute time in UTC into Unix milliseconds; undefined without one. @throws ApiError `invalid_time` */
 export function readTime(params: Parameters, name: string): number | undefined {
   const text = readOne(params, name, "invalid_time");
   if (text === undefined) return undefined;
   const ms = parseTime(text);
   if (ms !== undefined) return ms;
-  throw refuseField(
+  throw invalidField(
     "invalid_time",
     name,
     `${name}=${shown(text)} is not a time; use ISO 8601 UTC such as 2026-01-01T00:00:00Z`,

@@ -1,4 +1,4 @@
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import type { Ingest, IngestResponse } from "../../webhooks/ingest/ingest.ts";
 import { ingestBatch, isBatch, splitBatch, type BatchItemResult } from "../../webhooks/ingest/ingest-batch.ts";
@@ -43,7 +43,7 @@ function batchResponse(results: readonly BatchItemResult[], correlationId: strin
     refusals.length === results.length &&
     refusals.every(({ code }) => code === "events_unavailable")
   ) {
-    throw new Refusal(first.code, first.message, {
+    throw new ApiError(first.code, first.message, {
       cause: first.cause,
       retryAfterSeconds: first.retryAfterSeconds ?? 1,
     });

@@ -1,4 +1,4 @@
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import { isNarrowed } from "../../webhooks/history/partner-access.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
@@ -11,7 +11,7 @@ const partlyDone = 207;
 /**
  * The route with support of `Idempotency-Key`. The same path, key and body of one caller have the same outcome for a
  * day, and run once. A refused request had no effect, so its key may be used again.
- * @throws Refusal `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
+ * @throws ApiError `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
  */
 export function idempotent(keys: IdempotencyKeys, route: Route): Route {
   return { ...route, answer: (request) => answerOnce(keys, route, request) };
@@ -21,7 +21,7 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
   const { idempotencyKey, caller, body, path } = request;
   if (idempotencyKey === undefined) return route.answer(request);
   if (!keyForm.test(idempotencyKey)) {
-    throw refuseField(
+    throw invalidField(
       "invalid_request",
       "Idempotency-Key",
       "Idempotency-Key must be 1 to 255 visible ASCII characters",
@@ -36,11 +36,11 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
     case "known":
       return { ...claim.answer, headers: { "idempotency-replayed": "true" } };
     case "running":
-      throw new Refusal("idempotency_key_in_use", "The first request with this key is still in progress.", {
+      throw new ApiError("idempotency_key_in_use", "The first request with this key is still in progress.", {
         retryAfterSeconds,
       });
     case "other":
-      throw new Refusal(
+      throw new ApiError(
         "idempotency_key_reused",
         "The key was used with a different body. Use a new key for this body.",
       );
@@ -77,7 +77,7 @@ async function answered<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (cause) {
-    throw new Refusal("events_unavailable", "The result of the request cannot be stored at the moment", {
+    throw new ApiError("events_unavailable", "The result of the request cannot be stored at the moment", {
       cause,
       retryAfterSeconds,
     });

@@ -1,4 +1,4 @@
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import type { LabelValues, LookUp, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
 import { commaHints } from "../../metrics/request/known-names.ts";
 import { filterValues, type Parameters, readLabel, readMany, readOne } from "../../metrics/request/parameters.ts";
@@ -10,7 +10,7 @@ import type { ApiRequest, ApiResponse } from "../server/route.ts";
 /** Span of a look-up that names no start. */
 const spanMsDefault = 3_600_000;
 
-/** Answers `GET /v1/metrics/labels/:label/values`. @throws Refusal as a query of each metric does */
+/** Answers `GET /v1/metrics/labels/:label/values`. @throws ApiError as a query of each metric does */
 export async function labelValues(
   { labelValues: read }: Pick<MetricsApi, "labelValues">,
   { path, query, caller, signal, nowMs }: ApiRequest,
@@ -47,11 +47,11 @@ function leftOutHints(leftOut: readonly string[]): readonly string[] {
   return [`${leftOut.join(", ")} cannot be combined across regions; select one region with filter[region]`];
 }
 
-/** Parses the parameters of a look-up. @throws Refusal 400 that names the invalid parameter */
+/** Parses the parameters of a look-up. @throws ApiError 400 that names the invalid parameter */
 export function readLookUp(params: Parameters, nowMs: number): LookUp {
   refuseOthers(params, ["metric", "tenant", "from", "to", "last"]);
   const metrics = [...new Set(readMany(params, "metric", lookUpMetricsMax))].sort();
-  if (metrics.length === 0) throw refuseField("invalid_request", "metric", "the request has no metric; add metric=");
+  if (metrics.length === 0) throw invalidField("invalid_request", "metric", "the request has no metric; add metric=");
   const filters = readFilters(params);
   return {
     selectors: metrics.map((metric) => ({ metric, filters })),
@@ -72,5 +72,5 @@ function timesOf(params: Parameters, nowMs: number): Pick<LookUp, "startMs" | "e
   const startMs = from === undefined ? Math.max(0, endMs - spanMsDefault) : timeAt(from, nowMs);
   if (startMs < endMs) return { startMs, endMs };
   const detail = `from=${formatTime(startMs)} is not before the end ${formatTime(endMs)}; use an earlier from`;
-  throw refuseField("invalid_window", "from", detail);
+  throw invalidField("invalid_window", "from", detail);
 }

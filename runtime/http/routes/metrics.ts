@@ -1,5 +1,5 @@
 // Routes of the public port, one file per API. The logic of the APIs is in `webhooks/` and `metrics/`.
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/access.ts";
 import type { MetricsApi, MetricsResponse, RequestContext } from "../../metrics/metrics-api.ts";
 import { bulkBytesMax } from "../../metrics/request/bulk-request.ts";
@@ -224,7 +224,7 @@ function written(
 function refuseInTables({ query }: ApiRequest): void {
   const odd = notInTables.find((name) => query.get(name)?.includes("true") ?? false);
   if (odd !== undefined)
-    throw refuseField("invalid_request", odd, `${csvMediaType} cannot represent ${odd}; accept ${json}`);
+    throw invalidField("invalid_request", odd, `${csvMediaType} cannot represent ${odd}; accept ${json}`);
 }
 
 function bulk(metrics: MetricsReads): Route {

@@ -4,7 +4,7 @@ import {
   deliveryStatsRowsMax,
   deliveryStepNames,
 } from "../../../api/delivery-stats.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { parseDuration } from "../../metrics/request/time.ts";
 import { type Parameters, readOne, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
 import type { DeliveryStatsQuery } from "../../webhooks/history/delivery-stats.ts";
@@ -50,7 +50,7 @@ export function partnerStatsRoute({ history, partnerList }: PartnerStatsService)
 
 type StatsWindow = Pick<PartnerStatsQuery, "fromMs" | "toMs" | "stepMs">;
 
-/** Reads the parameters; the window begins with a whole step. @throws Refusal 400 that names the parameter at fault */
+/** Reads the parameters; the window begins with a whole step. @throws ApiError 400 that names the parameter at fault */
 export function readStatsWindow(query: Parameters, nowMs: number): StatsWindow {
   refuseUnknown(query, (name) => names.includes(name));
   const { fromMs, toMs } = readWindow(query, nowMs);
@@ -59,7 +59,7 @@ export function readStatsWindow(query: Parameters, nowMs: number): StatsWindow {
   const points = Math.ceil((toMs - startMs) / stepMs);
   if (points > pointsMax) {
     const detail = `the window has ${points} steps; use a step or a window with at most ${pointsMax}`;
-    throw refuseField("invalid_step", "step", detail);
+    throw invalidField("invalid_step", "step", detail);
   }
   return { fromMs: startMs, toMs, stepMs };
 }
@@ -68,7 +68,7 @@ function readStepMs(query: Parameters): number | undefined {
   const text = readOne(query, "step", "invalid_step");
   const seconds = text === undefined ? undefined : parseDuration(text);
   if (text !== undefined && seconds === undefined)
-    throw refuseField("invalid_step", "step", "step is not a duration; use one such as 10s, 1m or 1h");
+    throw invalidField("invalid_step", "step", "step is not a duration; use one such as 10s, 1m or 1h");
   return seconds === undefined ? undefined : seconds * secondMs;
 }
 
@@ -84,7 +84,7 @@ export function deliveryStatsRoute({ history }: { readonly history: Pick<EventRe
     const found = await history.deliveryStats({ ...read, ...partnersOf(caller), tenants: caller.tenants });
     if (found === undefined) {
       const advice = "use a longer step, such as 1h, a shorter window, or one partner or tenant";
-      throw refuseField("invalid_step", "step", `there are more than ${deliveryStatsRowsMax} rows; ${advice}`);
+      throw invalidField("invalid_step", "step", `there are more than ${deliveryStatsRowsMax} rows; ${advice}`);
     }
     const { rows, isComplete } = found;
     const [from, to] = [read.fromMs, read.toMs].map((ms) => new Date(ms).toISOString());
@@ -95,7 +95,7 @@ export function deliveryStatsRoute({ history }: { readonly history: Pick<EventRe
 
 type ReadQuery = Omit<DeliveryStatsQuery, "tenants" | "partners">;
 
-/** Reads the parameters; the window starts with a whole step. @throws Refusal 400 that names the parameter at fault */
+/** Reads the parameters; the window starts with a whole step. @throws ApiError 400 that names the parameter at fault */
 export function readDeliveryStatsQuery(query: Parameters, nowMs: number): ReadQuery {
   refuseUnknown(query, (name) => deliveryNames.includes(name));
   const { fromMs, toMs: endMs } = readKeptWindow(query, nowMs);
@@ -106,7 +106,7 @@ export function readDeliveryStatsQuery(query: Parameters, nowMs: number): ReadQu
   const steps = Math.ceil((toMs - startMs) / stepMs);
   if (steps > deliveryStatsRowsMax) {
     const detail = `the window has ${steps} steps; use a longer step or a window with at most ${deliveryStatsRowsMax}`;
-    throw refuseField("invalid_step", "step", detail);
+    throw invalidField("invalid_step", "step", detail);
   }
   const [partner, tenant] = [readOne(query, "partner"), readOne(query, "tenant")];
   return { partner, tenant, groupBy, fromMs: startMs, toMs, stepMs };
@@ -116,7 +116,8 @@ export function readDeliveryStatsQuery(query: Parameters, nowMs: number): ReadQu
 function readWindow(query: Parameters, nowMs: number): { readonly fromMs: number; readonly toMs: number } {
   const toMs = Math.min(readTime(query, "to") ?? nowMs, nowMs);
   const fromMs = readTime(query, "from") ?? toMs - dayMs;
-  if (fromMs >= toMs) throw refuseField("invalid_window", "from", "from is not before to and now; use an earlier from");
+  if (fromMs >= toMs)
+    throw invalidField("invalid_window", "from", "from is not before to and now; use an earlier from");
   return { fromMs, toMs };
 }
 
@@ -126,7 +127,7 @@ function readKeptWindow(query: Parameters, nowMs: number): ReturnType<typeof rea
   // A minute of grace lets a caller compute the oldest time itself.
   if (window.fromMs < nowMs - deliveryStatsHours * hourMs - minuteMs) {
     const detail = `from is more than ${deliveryStatsHours} hours ago, for which statistics are kept; use a later from`;
-    throw refuseField("invalid_window", "from", detail);
+    throw invalidField("invalid_window", "from", detail);
   }
   return window;
 }

@@ -1,5 +1,5 @@
 import { words } from "../../../api/schema.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { peerScope } from "../../metrics/authorization/access.ts";
 import { partialRequestBytesMax } from "../../metrics/federation/parse-partial-request.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
@@ -56,5 +56,5 @@ export function peerRoutes(metrics: Pick<MetricsApi, "partials">): readonly Rout
 function readRemaining(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^[1-9]\d{0,5}$/u.test(text)) return Number(text);
-  throw refuseField("invalid_request", "X-Remaining-Ms", "X-Remaining-Ms must be an integer number of milliseconds");
+  throw invalidField("invalid_request", "X-Remaining-Ms", "X-Remaining-Ms must be an integer number of milliseconds");
 }

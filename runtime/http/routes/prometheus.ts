@@ -1,4 +1,4 @@
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/access.ts";
 import type { FixedName, PrometheusAnswer, PrometheusApi, PrometheusRequest } from "../../prometheus/prometheus-api.ts";
 import { inForm, prometheusOperations } from "../openapi/prometheus-operations.ts";
@@ -69,7 +69,7 @@ function prometheusRequest({ query, caller, tenant, signal, ...request }: ApiReq
 
 function oneTenant(header: string | undefined): string | undefined {
   if (header === undefined || header === "" || tenantPattern.test(header)) return header === "" ? undefined : header;
-  throw refuseField(
+  throw invalidField(
     "invalid_request",
     "X-Scope-OrgID",
     "X-Scope-OrgID must select one tenant of at most 200 characters",

@@ -1,4 +1,4 @@
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { type Parameters, readOne, refuseUnknown } from "../../metrics/request/parameters.ts";
 import type { ReplayPlace, ReplayQuery } from "../../webhooks/replay/list-replays.ts";
 import { readPageLimit } from "./event-query.ts";
@@ -6,7 +6,7 @@ import { readPageLimit } from "./event-query.ts";
 const names: readonly string[] = ["cursor", "limit"];
 const cursorForm = /^(?<createdAtMs>\d{1,15})-(?<id>[\w-]{1,64})$/u;
 
-/** Reads the parameters of `GET /webhooks/replay`. @throws Refusal 400 that names the parameter at fault */
+/** Reads the parameters of `GET /webhooks/replay`. @throws ApiError 400 that names the parameter at fault */
 export function readReplayQuery(query: Parameters): ReplayQuery {
   refuseUnknown(query, (name) => names.includes(name));
   const limit = readPageLimit(query);
@@ -14,7 +14,7 @@ export function readReplayQuery(query: Parameters): ReplayQuery {
   if (cursor === undefined) return { limit };
   const { createdAtMs, id } = cursorForm.exec(cursor)?.groups ?? {};
   if (createdAtMs === undefined || id === undefined)
-    throw refuseField("invalid_request", "cursor", "cursor must be meta.cursor of an earlier page");
+    throw invalidField("invalid_request", "cursor", "cursor must be meta.cursor of an earlier page");
   return { limit, after: { createdAtMs: Number(createdAtMs), id } };
 }
 

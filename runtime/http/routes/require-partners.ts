@@ -1,4 +1,4 @@
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Route } from "../server/route.ts";
 
 /** The route for tokens with a claim of partners only. */
@@ -7,7 +7,7 @@ export function requirePartners(route: Route): Route {
     ...route,
     answer: async (request) => {
       if (request.caller.partners !== undefined) return route.answer(request);
-      throw new Refusal("partners_required", "The token has no partners claim. Use * in the claim for all partners.");
+      throw new ApiError("partners_required", "The token has no partners claim. Use * in the claim for all partners.");
     },
   };
 }

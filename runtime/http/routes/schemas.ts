@@ -1,7 +1,7 @@
 import { ref } from "../../../api/schema.ts";
 import { InterfaceVersion } from "../../../api/documents.ts";
 import { bundled, schemas, type JsonSchema } from "../../../api/schemas.ts";
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { type Parameters, readOne, refuseUnknown } from "../../metrics/request/parameters.ts";
 import { chooseMediaType } from "../representation/representations.ts";
 import { changelog, interfaceVersion } from "../openapi/changelog.ts";
@@ -83,11 +83,11 @@ function open(path: string, operation: Operation, body: (request: ApiRequest) =>
   };
 }
 
-/** @throws Refusal `schema_version_gone` for another version than the one served */
+/** @throws ApiError `schema_version_gone` for another version than the one served */
 function requireVersion(query: Parameters): void {
   const pinned = readOne(query, "version");
   if (pinned === undefined || pinned === interfaceVersion) return;
-  throw refuseField("schema_version_gone", "version", `only version ${interfaceVersion} is served`);
+  throw invalidField("schema_version_gone", "version", `only version ${interfaceVersion} is served`);
 }
 
 function catalogOf(): object {
@@ -103,6 +103,6 @@ function catalogOf(): object {
 
 function schemaNamed(name: string): JsonSchema {
   if (!Object.hasOwn(schemas, name))
-    throw new Refusal("not_found", "No schema has this name; see /v1/schemas for all schemas.");
+    throw new ApiError("not_found", "No schema has this name; see /v1/schemas for all schemas.");
   return bundled(name);
 }

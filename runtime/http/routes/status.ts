@@ -1,5 +1,5 @@
 import { type Slo, sloStatesByRank, type StatusAnswer } from "../../../api/objectives.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
 import { refuseUnknown } from "../../metrics/request/parameters.ts";
 import { statusOperation } from "../openapi/metrics-operations.ts";
@@ -25,7 +25,7 @@ const pageHeaders = {
 const absentHeaders = { "Cache-Control": "public, max-age=30, s-maxage=30", Vary: "Accept-Encoding" };
 const unavailableHeaders = { "Cache-Control": "no-store" };
 
-const absent = new Refusal("not_found", "No public status page exists at this URL.");
+const absent = new ApiError("not_found", "No public status page exists at this URL.");
 /** The same bytes for every name: nobody learns which tenants exist. */
 const absentPage = Buffer.from(sentencePage("Not found", absent.message));
 const absentProblem = Buffer.from(JSON.stringify(problemOf(absent, "no-public-status")));
@@ -60,7 +60,7 @@ function pageRoute(metrics: Pick<MetricsApi, "slo">, representations: Representa
           (status) => Buffer.from(statusPage(status)),
         );
       } catch (error) {
-        if (!(error instanceof Refusal) || error.status < 500) throw error;
+        if (!(error instanceof ApiError) || error.status < 500) throw error;
         return {
           status: 503,
           headers: { ...pageHeaders, ...unavailableHeaders, "Retry-After": "60" },
@@ -107,7 +107,7 @@ async function readStatus(
     const cacheControl = headers["Cache-Control"] ?? "no-store";
     return { status: { tenant, status, data }, headers: { "Cache-Control": cacheControl, Vary: "Accept-Encoding" } };
   } catch (error) {
-    if (error instanceof Refusal && [400, 403].includes(error.status)) return undefined;
+    if (error instanceof ApiError && [400, 403].includes(error.status)) return undefined;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { type Caller, debugScope } from "../../metrics/authorization/access.ts";
 import type { EventPage } from "../../webhooks/history/event-list.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
@@ -62,7 +62,7 @@ function historyRoutes(service: WebhookService): readonly Route[] {
         const history = await service.history.event(path["id"] ?? "", caller.tenants, viewFor(caller));
         // An event of another tenant or partner gets the same response as an unknown one.
         if (history === undefined)
-          throw new Refusal("event_not_found", "The event does not exist or is not visible to this caller.");
+          throw new ApiError("event_not_found", "The event does not exist or is not visible to this caller.");
         return { status: 200, headers: jsonBytes, body: historyBytes(history) };
       },
     },
@@ -70,7 +70,7 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       // Only administrators may read the use of event ids; scopes of partners do not allow it.
       const use = isNarrowed(caller) ? undefined : await service.history.eventIdUse(path["id"] ?? "", caller.tenants);
       if (use === undefined)
-        throw new Refusal("event_not_found", "The event id is not in use or not visible to this caller.");
+        throw new ApiError("event_not_found", "The event id is not in use or not visible to this caller.");
       return use;
     }),
     readRoute("/webhooks/events", ["webhooks:read"], operations.listOperation, async (request) => {

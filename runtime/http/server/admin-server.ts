@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { addConfigz, isOnThisMachine, type ConfigView } from "./configz.ts";
 import { acceptsOpenMetrics, openMetricsType } from "../../tracing/open-metrics.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
@@ -33,7 +33,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   const app = createHttpServer(options);
   app.addHook("onRequest", async ({ socket, headers }) => {
     if (isOnThisMachine(socket) && !isNameOfThisMachine(headers.host)) {
-      throw new Refusal(
+      throw new ApiError(
         "invalid_request",
         "On this machine, the Host header must be an IP address, localhost or the name of the machine.",
       );

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { configzWaitSecondsMax, type ConfigzReport } from "../../../crds/configz.ts";
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { queryParameters } from "./query-string.ts";
 
 /** Response of `/configz`: the operator's report with additional figures. */
@@ -50,7 +50,7 @@ export function addConfigz(app: FastifyInstance, view: ConfigView): void {
       const { waitMs, after } = pollOf(request.url);
       if (waitMs === 0 || after === undefined) return view.report();
       if (polls >= pollsMax) {
-        throw new Refusal("too_many_requests", `${pollsMax} polls are already waiting. Try again later.`, {
+        throw new ApiError("too_many_requests", `${pollsMax} polls are already waiting. Try again later.`, {
           retryAfterSeconds: 1,
         });
       }
@@ -74,13 +74,13 @@ function requireReader({ headers, socket }: FastifyRequest, view: ConfigView): v
   if (token === undefined) {
     if (isOnThisMachine(socket)) return;
     if (view.report().hash === null)
-      throw new Refusal("not_ready", "No configuration has been applied yet.", { retryAfterSeconds: 1 });
-    throw new Refusal("token_missing", "The configuration contains no token, so only this machine can read /configz.");
+      throw new ApiError("not_ready", "No configuration has been applied yet.", { retryAfterSeconds: 1 });
+    throw new ApiError("token_missing", "The configuration contains no token, so only this machine can read /configz.");
   }
   const [, given] = /^Bearer +([^ ]+) *$/iu.exec(headers.authorization ?? "") ?? [];
   if (given === undefined)
-    throw new Refusal("token_missing", "Send the token from the configuration as `Authorization: Bearer <token>`.");
-  if (!isEqual(given, token)) throw new Refusal("token_invalid", "The token does not match the configuration.");
+    throw new ApiError("token_missing", "Send the token from the configuration as `Authorization: Bearer <token>`.");
+  if (!isEqual(given, token)) throw new ApiError("token_invalid", "The token does not match the configuration.");
 }
 
 /** Compares in constant time, whatever the lengths. */
@@ -95,13 +95,13 @@ function pollOf(target: string): { readonly waitMs: number; readonly after: stri
   const [after] = parameters.get("after") ?? [];
   const seconds = /^\d{1,3}$/u.test(wait) ? Number(wait) : Number.NaN;
   if (!(seconds <= configzWaitSecondsMax)) {
-    throw refuseField(
+    throw invalidField(
       "invalid_request",
       "wait",
       `wait must be an integer number of seconds from 0 to ${configzWaitSecondsMax}.`,
     );
   }
   if (after !== undefined && after.length > versionLengthMax)
-    throw refuseField("invalid_request", "after", `after must have at most ${versionLengthMax} characters.`);
+    throw invalidField("invalid_request", "after", `after must have at most ${versionLengthMax} characters.`);
   return { waitMs: seconds * 1000, after };
 }

@@ -12,7 +12,7 @@ import {
   type FastifyRequest,
 } from "fastify";
 import type { Logger } from "pino";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import {
   type Audit,
   clientClosedStatus,
@@ -30,7 +30,7 @@ import {
   problemMediaType,
   problemOf,
   prometheusError,
-  refusalOfError,
+  apiErrorOf,
 } from "./problem.ts";
 import { hasSeveralHosts, prometheusTarget } from "./query-string.ts";
 import type { ApiResponse } from "./route.ts";
@@ -67,7 +67,7 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     /** The refusal in the response, for the log. */
-    refusal: Refusal | undefined;
+    refusal: ApiError | undefined;
     /** Refused parts of a successful request, for the audit. */
     refusedItems: ApiResponse["refused"];
     /** Client key of the caller, for the log. */
@@ -124,7 +124,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest("startedAtMs", 0);
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
-    throw new Refusal("not_found", "This path does not exist.");
+    throw new ApiError("not_found", "This path does not exist.");
   });
   addHooks(app, limits, options);
   // Otherwise the server could close an idle connection while its caller sends the next request on it. The caller could
@@ -189,22 +189,22 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
   app.addHook("onRequestAbort", async (request) => settle(request, clientClosedStatus));
 }
 
-function longTarget(url: string, limits: HttpLimits): Refusal | undefined {
+function longTarget(url: string, limits: HttpLimits): ApiError | undefined {
   const most = isPrometheusTarget(url) ? limits.prometheusTargetLengthMax : limits.targetLengthMax;
   return url.length > most
-    ? new Refusal("uri_too_long", `The request target is longer than ${most} characters.`)
+    ? new ApiError("uri_too_long", `The request target is longer than ${most} characters.`)
     : undefined;
 }
 
-function severalHosts(rawHeaders: readonly string[]): Refusal | undefined {
+function severalHosts(rawHeaders: readonly string[]): ApiError | undefined {
   return hasSeveralHosts(rawHeaders)
-    ? new Refusal("invalid_request", "The request has more than one Host header.")
+    ? new ApiError("invalid_request", "The request has more than one Host header.")
     : undefined;
 }
 
 function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }: RequestOutcome): void {
   const { refusal, refusedItems = [], client, id, ip: address } = request;
-  const auditOne = (own: Refusal, item?: string): void => {
+  const auditOne = (own: ApiError, item?: string): void => {
     if (!isAudited(own.status)) return;
     const { code, message: detail } = own;
     audit({ code, detail, correlationId: id, method, route, address, client, ...(item === undefined ? {} : { item }) });
@@ -215,7 +215,7 @@ function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }:
 
 /** Sends the body of any error of a request: a problem document, or the form of Prometheus on its paths. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = refusalOfError(error);
+  const refusal = apiErrorOf(error);
   const { status, type, body } = errorAnswer(refusal, request);
   request.refusal = refusal;
   // Fastify closes the connection under a client that still sends a refused body; the client would then see a reset
@@ -233,7 +233,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
 }
 
 function errorAnswer(
-  refusal: Refusal,
+  refusal: ApiError,
   { url, id }: FastifyRequest,
 ): { readonly status: number; readonly type: string; readonly body: object } {
   if (isPrometheusTarget(url)) return { ...prometheusError(refusal), type: "application/json" };
@@ -257,7 +257,7 @@ function answerBrokenRequest(error: Error, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const refusal = refusalOfError(Object.assign(error, { statusCode: 400 }));
+  const refusal = apiErrorOf(Object.assign(error, { statusCode: 400 }));
   const id = correlationIdOf(undefined);
   const body = JSON.stringify(problemOf(refusal, id));
   const headers = {

@@ -1,7 +1,7 @@
 import type { Problem } from "../../../api/documents.ts";
 import type { PrometheusError } from "../../../api/prometheus.ts";
 import { inPromql } from "../../errors/promql-words.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { type ErrorCode, errorTable } from "../../errors/table.ts";
 import { proofAlgorithms } from "../authentication/dpop-proof.ts";
 
@@ -11,7 +11,7 @@ export const problemMediaType = "application/problem+json";
 const typePrefix = "https://heliograph.dev/errors#";
 
 /** The problem document of a refusal: the body of its error, without the cause. Source: RFC 9457. */
-export function problemOf(refusal: Refusal, correlationId: string): Problem {
+export function problemOf(refusal: ApiError, correlationId: string): Problem {
   const { code, status, message, errors, suggestion } = refusal;
   return {
     type: typePrefix + code,
@@ -30,7 +30,7 @@ export function problemOf(refusal: Refusal, correlationId: string): Problem {
  * RFC 9449 §7.1.
  * @param scopes those of which the route needs one
  */
-export function problemHeaders(refusal: Refusal, scopes: readonly string[] = []): Readonly<Record<string, string>> {
+export function problemHeaders(refusal: ApiError, scopes: readonly string[] = []): Readonly<Record<string, string>> {
   const { retryAfterSeconds, suggestion, headers } = refusal;
   const challenge = challengeOf(refusal, scopes);
   return {
@@ -42,7 +42,7 @@ export function problemHeaders(refusal: Refusal, scopes: readonly string[] = [])
   };
 }
 
-function challengeOf({ code, message }: Refusal, scopes: readonly string[]): string | undefined {
+function challengeOf({ code, message }: ApiError, scopes: readonly string[]): string | undefined {
   const realm = 'Bearer realm="heliograph"';
   const dpop = `DPoP algs="${proofAlgorithms.join(" ")}"`;
   // Both schemes, since only the token shows which one it needs.
@@ -76,14 +76,14 @@ const renderings: Readonly<Record<string, Rendering>> = {
 };
 
 /** The refusal of any error of a request. A refusal that is not the caller's fault has no details. */
-export function refusalOfError(error: unknown): Refusal {
-  if (error instanceof Refusal) return error;
+export function apiErrorOf(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
   const { code, statusCode } = (error ?? {}) as { readonly code?: unknown; readonly statusCode?: unknown };
   const rendering = typeof code === "string" ? renderings[code] : undefined;
-  if (rendering !== undefined) return new Refusal(rendering[0], rendering[1], { cause: error });
+  if (rendering !== undefined) return new ApiError(rendering[0], rendering[1], { cause: error });
   if (isClientFault(code, statusCode))
-    return new Refusal("invalid_request", "The request is not valid HTTP.", { cause: error });
-  return new Refusal("internal", "Internal error. See the server log for this correlation id.", {
+    return new ApiError("invalid_request", "The request is not valid HTTP.", { cause: error });
+  return new ApiError("internal", "Internal error. See the server log for this correlation id.", {
     cause: error,
   });
 }
@@ -105,14 +105,14 @@ export function isPrometheusTarget(target: string): boolean {
  * The error of a refusal with its status. Clients of Prometheus read the bodies of 400, 422 and 503 only. Statuses of
  * HTTP and of its authentication stay as they are. Source: Prometheus, "HTTP API", format overview.
  */
-export function prometheusError(refusal: Refusal): { readonly status: number; readonly body: PrometheusError } {
+export function prometheusError(refusal: ApiError): { readonly status: number; readonly body: PrometheusError } {
   const status = refusal.code === "result_too_large" ? 422 : (statuses[refusal.status] ?? refusal.status);
   const body = { status: "error", errorType: typeOf(status, refusal), error: textOf(refusal), code: refusal.code };
   return { status, body: { ...body, status: "error" } };
 }
 
 /** The message with the suggested step: clients show no other member and no header. */
-function textOf({ message, suggestion }: Refusal): string {
+function textOf({ message, suggestion }: ApiError): string {
   const text = inPromql(message);
   const step = suggestion?.step === undefined ? "" : `step=${suggestion.step}`;
   return text.includes(step) ? text : `${text}; the suggestion is ${step}`;
@@ -129,7 +129,7 @@ const statuses: Readonly<Record<number, number>> = {
   504: 503,
 };
 
-function typeOf(status: number, { code }: Refusal): string {
+function typeOf(status: number, { code }: ApiError): string {
   const named = types[status];
   if (code === "answer_timeout" || code === "store_timeout") return "timeout";
   return named ?? (errorTable[code].status >= 500 ? "internal" : "bad_data");

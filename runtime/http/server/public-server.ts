@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import { usualCaches } from "../../../limits/memory-plan.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import type { Authenticate, Possession } from "../authentication/authenticate.ts";
 import {
@@ -182,17 +182,17 @@ async function callerOf(
   };
   const caller = await authenticate(authorization, shown);
   if (route.takesAnyToken === true || route.scopes.some((scope) => caller.scopes.includes(scope))) return caller;
-  throw new Refusal("scope_missing", `The token needs the scope ${route.scopes.join(" or ")}.`);
+  throw new ApiError("scope_missing", `The token needs the scope ${route.scopes.join(" or ")}.`);
 }
 
 function refuseEncodedBody(encoding: string | undefined): void {
   if (encoding === undefined || encoding.toLowerCase() === "identity") return;
-  throw new Refusal("unsupported_media_type", "Send the body without Content-Encoding.");
+  throw new ApiError("unsupported_media_type", "Send the body without Content-Encoding.");
 }
 
 function refuseForm({ method, takesForms = false }: Route, contentType: string | undefined): void {
   if (takesForms || method === "GET" || !isForm(contentType)) return;
-  throw new Refusal("unsupported_media_type", "Send the body as application/json.");
+  throw new ApiError("unsupported_media_type", "Send the body as application/json.");
 }
 
 function apiRequest(
@@ -240,7 +240,7 @@ function refuseOtherMethods(app: FastifyInstance, routes: readonly Route[]): voi
       url: path,
       onRequest: async (_request, reply) => {
         reply.header("allow", allowed.join(", "));
-        throw new Refusal("method_not_allowed", `This path supports ${allowed.join(", ")}.`);
+        throw new ApiError("method_not_allowed", `This path supports ${allowed.join(", ")}.`);
       },
       handler: () => undefined,
     });

@@ -1,11 +1,11 @@
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
 
 const parametersMax = 256;
 
 /**
  * Decoded query parameters of a request target: every name with its values in the order of the URL.
- * @throws Refusal `invalid_request` for bad percent-encoding or too many parameters
+ * @throws ApiError `invalid_request` for bad percent-encoding or too many parameters
  */
 export function queryParameters(target: string): Parameters {
   const [, query = ""] = /\?([^#]*)/u.exec(target) ?? [];
@@ -14,13 +14,13 @@ export function queryParameters(target: string): Parameters {
 
 /**
  * Decoded parameters of a form: every name with its values in their order. Source: WHATWG, "URL", §5.1.
- * @throws Refusal as {@link queryParameters}
+ * @throws ApiError as {@link queryParameters}
  */
 function parametersOf(form: string): Parameters {
   const parameters = new Map<string, string[]>();
   const pairs = form.split("&").filter((pair) => pair !== "");
   if (pairs.length > parametersMax)
-    throw new Refusal("invalid_request", `A request can have at most ${parametersMax} parameters.`);
+    throw new ApiError("invalid_request", `A request can have at most ${parametersMax} parameters.`);
   for (const pair of pairs) {
     const [name, value] = decodedPair(pair);
     const values = parameters.get(name);
@@ -41,7 +41,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch (cause) {
-    throw new Refusal("invalid_request", "The query string is not valid percent-encoded UTF-8.", { cause });
+    throw new ApiError("invalid_request", "The query string is not valid percent-encoded UTF-8.", { cause });
   }
 }
 
@@ -57,12 +57,12 @@ export function isForm(contentType: string | undefined): boolean {
  * The parameters of a request with a form: those of the body stand before those of the target, under each name. A body
  * of another type must be empty.
  *
- * @throws Refusal `invalid_request`, `invalid_utf8`, `unsupported_media_type`
+ * @throws ApiError `invalid_request`, `invalid_utf8`, `unsupported_media_type`
  */
 export function formParameters(target: string, contentType: string | undefined, body: Uint8Array): Parameters {
   const ofTarget = queryParameters(target);
   if (body.length === 0) return ofTarget;
-  if (!isForm(contentType)) throw new Refusal("unsupported_media_type", `Send the body as ${formMediaType}.`);
+  if (!isForm(contentType)) throw new ApiError("unsupported_media_type", `Send the body as ${formMediaType}.`);
   const ofBody = parametersOf(textOf(body));
   const names = new Set([...ofBody.keys(), ...ofTarget.keys()]);
   return new Map([...names].map((name) => [name, [...(ofBody.get(name) ?? []), ...(ofTarget.get(name) ?? [])]]));
@@ -72,7 +72,7 @@ function textOf(body: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch (cause) {
-    throw new Refusal("invalid_utf8", "The body is not valid UTF-8.", { cause });
+    throw new ApiError("invalid_utf8", "The body is not valid UTF-8.", { cause });
   }
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { instrumentsOf } from "../../../limits/instruments.ts";
 import { createLineLimit } from "../../../limits/line-limit.ts";
-import type { Refusal } from "../../errors/refusal.ts";
+import type { ApiError } from "../../errors/api-error.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 
 /** Status in the log and the metrics for a caller that disconnected before the response; never sent. */
@@ -17,7 +17,7 @@ interface EndedRequest extends RequestOutcome {
   /** Client key of the caller. */
   readonly client: string | undefined;
   /** The refusal in the response. */
-  readonly refusal: Refusal | undefined;
+  readonly refusal: ApiError | undefined;
 }
 
 /** Destinations of the end of a request. */

@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import type { AgeHeaders } from "../../metrics/metrics-api.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
@@ -54,14 +54,16 @@ export interface ApiResponse {
   /** Sent as JSON; bytes are sent as they are, under the `content-type` of {@link headers}. */
   readonly body: object;
   /** Parts of the request that were refused alone, for the audit. @default none */
-  readonly refused?: readonly { readonly item: string; readonly refusal: Refusal }[];
+  readonly refused?: readonly { readonly item: string; readonly refusal: ApiError }[];
   /**
    * Repeats the response for the same request of the same caller, with the same bytes. @default the route runs again
    */
   readonly revalidate?: AgeHeaders | undefined;
 }
 
-/** One endpoint. It returns a response or throws: a `Refusal` becomes its problem document, every other error a 500. */
+/**
+ * One endpoint. It returns a response or throws: a `ApiError` becomes its problem document, every other error a 500.
+ */
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
   /** Path with `:name` segments. */
@@ -108,7 +110,7 @@ export function readRoute(
  * Runs the work for a request. Its signal is aborted when the caller disconnects before the response, or when the
  * response takes too long. Fastify's own signal is also aborted when a body was read to its end, and costs time on
  * every request.
- * @throws Refusal `answer_timeout`; errors of the work
+ * @throws ApiError `answer_timeout`; errors of the work
  */
 export async function abortOnClose<Answer>(
   reply: FastifyReply,
@@ -121,7 +123,7 @@ export async function abortOnClose<Answer>(
   };
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const refusal = new Refusal(
+    const refusal = new ApiError(
       "answer_timeout",
       "The response took too long. The request may or may not have been processed.",
     );

@@ -1,6 +1,6 @@
 // The decision to run queries: their cost, the quotas of their client, and concurrency. The rights of the caller are
 // checked elsewhere.
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { Caller, QueryClassGrant } from "../authorization/access.ts";
 import type { Plan } from "../planning/plan.ts";
@@ -52,7 +52,7 @@ export interface AdmittedQueries {
  * the cost of every query.
  *
  * @param plans at least one, all of the same class
- * @throws Refusal when the client has used up a quota
+ * @throws ApiError when the client has used up a quota
  */
 export type AdmitQueries = (plans: readonly Plan[], caller: Caller) => Promise<AdmittedQueries>;
 
@@ -72,7 +72,7 @@ export interface QueryDecision {
   /** Expected cost units. */
   readonly estimate: number;
   /** The refusal of the query at this time; undefined when it would be admitted. */
-  readonly refusal: Refusal | undefined;
+  readonly refusal: ApiError | undefined;
 }
 
 /** The admission of all routes. */
@@ -107,7 +107,7 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
       const admitted = await quotas.admit(client, cost, (share) => suggestionWithin(widest.query, share));
       return admittedOf(expected, admitted, cardinality);
     } catch (error) {
-      throw error instanceof Refusal ? error.with(estimateHeaders(expected)) : error;
+      throw error instanceof ApiError ? error.with(estimateHeaders(expected)) : error;
     }
   };
   return {
@@ -239,7 +239,7 @@ export async function runAdmitted<Response extends { readonly headers: Readonly<
     const response = await run();
     return { ...response, headers: { ...response.headers, ...admitted.headers?.() } };
   } catch (error) {
-    throw error instanceof Refusal ? error.with(admitted.headers?.() ?? {}) : error;
+    throw error instanceof ApiError ? error.with(admitted.headers?.() ?? {}) : error;
   } finally {
     admitted.end();
   }

@@ -1,19 +1,19 @@
 import { isIPv4 } from "node:net";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { type Bucket, fullBucket, type Rate, refilled, spent, waitMs } from "../../../limits/token-bucket.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 
 /** Seconds after which a refused caller can try again. */
 const retryAfterSeconds = 1;
 
-/** Runs work up to a number at once. @throws Refusal `too_many_requests` above it */
+/** Runs work up to a number at once. @throws ApiError `too_many_requests` above it */
 type ConcurrencyLimit = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 /** Creates a concurrency limit. @param detail of the refusals */
 export function createConcurrencyLimit(most: number, detail: string): ConcurrencyLimit {
   let running = 0;
   return async (work) => {
-    if (running >= most) throw new Refusal("too_many_requests", detail, { retryAfterSeconds });
+    if (running >= most) throw new ApiError("too_many_requests", detail, { retryAfterSeconds });
     running += 1;
     try {
       return await work();
@@ -35,7 +35,7 @@ const blocksMax = 10_000;
 
 /** Limits requests without a token. */
 export interface AnonymousLimit {
-  /** Counts one request. @param address undefined for an unknown address @throws Refusal `too_many_requests` */
+  /** Counts one request. @param address undefined for an unknown address @throws ApiError `too_many_requests` */
   take(address: string | undefined): void;
 }
 
@@ -59,7 +59,7 @@ export function createAnonymousLimit(now: () => number): AnonymousLimit {
 
 function requireToken(bucket: Bucket, rate: Rate, detail: string): void {
   const wait = waitMs(bucket, rate, 1);
-  if (wait > 0) throw new Refusal("too_many_requests", detail, { retryAfterSeconds: Math.ceil(wait / 1_000) });
+  if (wait > 0) throw new ApiError("too_many_requests", detail, { retryAfterSeconds: Math.ceil(wait / 1_000) });
 }
 
 /** The /24 of an IPv4 address or the /48 of an IPv6 address, which providers assign to one customer. */

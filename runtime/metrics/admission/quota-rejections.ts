@@ -1,5 +1,5 @@
 import { waitMs } from "../../../limits/token-bucket.ts";
-import { Refusal, type Suggestion } from "../../errors/refusal.ts";
+import { ApiError, type Suggestion } from "../../errors/api-error.ts";
 import type { Query } from "../planning/query.ts";
 import { formatDuration } from "../request/time.ts";
 import { coarserDownsample, stepWithin, windowSecondsOf } from "../request/window.ts";
@@ -15,7 +15,7 @@ export type Cheaper = (share: number) => Suggestion | undefined;
  * Builds the rejection of a charge that no wait admits, else of the first charge above its bucket, or of the first
  * charge where tokens came in between.
  */
-export function quotaRejection(balances: readonly Balance[], cheaper: Cheaper): Refusal {
+export function quotaRejection(balances: readonly Balance[], cheaper: Cheaper): ApiError {
   const short =
     balances.find(isNeverAdmitted) ??
     balances.find(({ charge, bucket }) => bucket.tokens < charge.count) ??
@@ -29,8 +29,8 @@ function isNeverAdmitted({ charge: { count, limits } }: Balance): boolean {
   return count > limits.burst;
 }
 
-function rateRejection(short: Balance): Refusal {
-  return new Refusal("rate_exceeded", `${needOf(short, "request tokens")}; retry later`, {
+function rateRejection(short: Balance): ApiError {
+  return new ApiError("rate_exceeded", `${needOf(short, "request tokens")}; retry later`, {
     ...retryAfter(short, short.charge.count),
   });
 }
@@ -39,7 +39,7 @@ function rateRejection(short: Balance): Refusal {
  * Suggests a step for the tokens that are left, else a step for a whole burst. `Retry-After` is only about the request
  * itself: one above the burst has none, and its detail says when there are enough tokens for the suggestion.
  */
-function costRejection(short: Balance, balances: readonly Balance[], cheaper: Cheaper): Refusal {
+function costRejection(short: Balance, balances: readonly Balance[], cheaper: Cheaper): ApiError {
   const { count, limits } = short.charge;
   const costs = balances.filter(({ charge }) => charge.unit === "cost" && charge.count > 0);
   const shareOf = (most: (balance: Balance) => number): number =>
@@ -47,7 +47,7 @@ function costRejection(short: Balance, balances: readonly Balance[], cheaper: Ch
   const now = cheaper(shareOf(({ bucket }) => bucket.tokens));
   const suggestion = now ?? cheaper(shareOf(({ charge }) => charge.limits.burst));
   const advice = adviceOf(suggestion, isNeverAdmitted(short), now === undefined ? waitSeconds(short, limits.burst) : 0);
-  return new Refusal("cost_exceeded", `${needOf(short, "cost units")}; ${advice}`, {
+  return new ApiError("cost_exceeded", `${needOf(short, "cost units")}; ${advice}`, {
     ...retryAfter(short, count),
     ...(suggestion === undefined ? {} : { suggestion }),
   });
@@ -79,10 +79,10 @@ function waitSeconds({ charge: { limits }, bucket }: Balance, count: number): nu
 }
 
 /** Builds the rejection of a request above the limit on concurrency, unless no wait admits it. */
-export function busyRejection(most: number, balances: readonly Balance[], cheaper: Cheaper): Refusal {
+export function busyRejection(most: number, balances: readonly Balance[], cheaper: Cheaper): ApiError {
   if (balances.some(isNeverAdmitted)) return quotaRejection(balances, cheaper);
   const detail = `${most} requests of this client are already running in this class; wait until one of them completes`;
-  return new Refusal("concurrency_exceeded", detail, { retryAfterSeconds: concurrencyRetrySeconds });
+  return new ApiError("concurrency_exceeded", detail, { retryAfterSeconds: concurrencyRetrySeconds });
 }
 
 /** The finest cheaper form that costs at most this share of a query; undefined without one. */

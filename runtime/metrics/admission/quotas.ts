@@ -1,5 +1,5 @@
 import { waitMs } from "../../../limits/token-bucket.ts";
-import type { Refusal } from "../../errors/refusal.ts";
+import type { ApiError } from "../../errors/api-error.ts";
 import type { Pods } from "../../pods/pods.ts";
 import { busyRejection, type Cheaper, quotaRejection } from "./quota-rejections.ts";
 import { createSharedBuckets } from "./shared-buckets.ts";
@@ -27,7 +27,7 @@ export interface AdmittedRequest {
 /** The decision on a request that is not charged. */
 interface QuotaDecision {
   /** The refusal of the request at this time; undefined when it would be admitted. */
-  readonly refusal: Refusal | undefined;
+  readonly refusal: ApiError | undefined;
 }
 
 /** The quotas of one client as this pod knows them. */
@@ -46,7 +46,7 @@ export interface Quotas {
    * Admits a request and charges its expected cost, or charges nothing.
    *
    * @param cheaper finds the suggestion of a refusal
-   * @throws Refusal `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of the quotas
+   * @throws ApiError `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of the quotas
    */
   admit(client: QuotaClient, cost: RequestCost, cheaper: Cheaper): Promise<AdmittedRequest>;
   /** Admits a request synchronously; undefined, without a charge, when it is refused or needs another pod. */
@@ -136,8 +136,8 @@ function admittedOf({ cost, charges, source, end }: ChargedRequest): AdmittedReq
 function rejected(
   charges: readonly BucketCharge[],
   source: TokenSource,
-  refusal: (balances: readonly Balance[]) => Refusal,
-): Refusal {
+  refusal: (balances: readonly Balance[]) => ApiError,
+): ApiError {
   const balances = balancesOf(charges, source);
   return refusal(balances).with(rateHeaders(balances));
 }

@@ -1,6 +1,6 @@
 // The bulk endpoint: it runs several queries of one caller. `handle-query.ts` handles each of them.
 import type { Logger } from "pino";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { queryBytesMax, type ReadDeadline } from "../../stores/limits/fan-out.ts";
 import { type ReadMemo, shareReads } from "../../stores/read-middleware.ts";
 import { type Admission, type AdmitQueries, runAdmitted } from "../admission/admission.ts";
@@ -57,7 +57,7 @@ interface Run {
  * Handles every query of a bulk like a single one. Equal reads are sent once, and one deadline bounds all queries.
  * Source: seed "Operational Metrics API" §4.2.
  *
- * @throws Refusal for a body that is no bulk; the signal's reason when the caller leaves
+ * @throws ApiError for a body that is no bulk; the signal's reason when the caller leaves
  */
 export async function handleBulk(request: BulkRequest, sources: BulkSources): Promise<BulkResponse> {
   const items = readBulk(request.body);
@@ -82,14 +82,14 @@ function admitBulk(
   caller: Caller,
   { queryContext, admission }: BulkSources,
 ): Promise<AdmittedRequest> {
-  const ids = items.flatMap(({ params }) => (params instanceof Refusal ? [] : (params.get("metric") ?? [])));
+  const ids = items.flatMap(({ params }) => (params instanceof ApiError ? [] : (params.get("metric") ?? [])));
   const metrics = [...new Set(ids)].flatMap((id) => queryContext.catalog.get(id)?.metric ?? []);
   return admission.request(caller, classOf(caller, metrics, queryContext.quotas), new Map());
 }
 
 async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResult> {
   const { request, sources, reads, shards } = run;
-  if (params instanceof Refusal) return { id, cost: undefined, refusal: params };
+  if (params instanceof ApiError) return { id, cost: undefined, refusal: params };
   const deadlineMs = run.deadline.leftMs();
   if (deadlineMs === 0) return { id, cost: undefined, refusal: outOfTime() };
   let cost: number | undefined;
@@ -113,30 +113,30 @@ async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
     return { id, cost, response };
   } catch (error) {
     if (request.signal.aborted) throw error;
-    return { id, cost, refusal: refusalOf(error, id, run) };
+    return { id, cost, refusal: apiErrorOf(error, id, run) };
   }
 }
 
-/** Takes the points of one query. @throws Refusal when too few remain */
+/** Takes the points of one query. @throws ApiError when too few remain */
 function takePoints({ query }: Plan, run: Run): void {
   const series = query.groupBy.length === 0 ? query.metrics.length : query.limit;
   run.points -= series * pointCount(query.window);
   if (run.points >= 0) return;
   const detail = `the responses of one bulk have more than ${bulkPointsMax} points; request fewer or coarser points`;
-  throw new Refusal("result_too_large", detail);
+  throw new ApiError("result_too_large", detail);
 }
 
-function outOfTime(): Refusal {
-  return new Refusal("store_timeout", "the deadline of the bulk passed before this query; send it again", {
+function outOfTime(): ApiError {
+  return new ApiError("store_timeout", "the deadline of the bulk passed before this query; send it again", {
     retryAfterSeconds,
   });
 }
 
-function refusalOf(error: unknown, id: string, { request, sources }: Run): Refusal {
-  if (error instanceof Refusal) return error;
+function apiErrorOf(error: unknown, id: string, { request, sources }: Run): ApiError {
+  if (error instanceof ApiError) return error;
   const { correlationId } = request.context;
   sources.log.warn({ correlationId, query: id, err: error }, "bulk query failed");
-  return new Refusal("internal", "Internal error. See the server log for this correlation id.", {
+  return new ApiError("internal", "Internal error. See the server log for this correlation id.", {
     cause: error,
   });
 }

@@ -1,6 +1,6 @@
 // The plan and the cost of a query that is not run.
 import type { ExpectedCache } from "../../../api/quotas.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { resultOrError } from "../../errors/result-or-error.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { Balance } from "../admission/token-source.ts";
@@ -35,13 +35,13 @@ interface PlanSources extends Pick<QuerySources, "queryContext" | "snapshots" | 
 /** A query that has a plan, or its refusal. */
 type Parsed =
   | { readonly plan: Plan; readonly refusal?: undefined }
-  | { readonly plan?: undefined; readonly refusal: Refusal };
+  | { readonly plan?: undefined; readonly refusal: ApiError };
 
 /**
  * Plans and prices the query of `GET /v1/metrics/query` and stops before its first read. It charges one request token
  * and no cost units, and decides on the query after that charge. The query is not recorded.
  *
- * @throws Refusal `rate_exceeded` when the client has no request token left
+ * @throws ApiError `rate_exceeded` when the client has no request token left
  */
 export async function handlePlan(request: PlanRequest, sources: PlanSources): Promise<PlannedQuery> {
   const { caller, nowMs } = request;
@@ -87,8 +87,8 @@ const unrecorded = { add: () => undefined };
 
 function parse(request: PlanRequest, { queryContext, snapshots }: PlanSources): Parsed {
   const sources = { queryContext, snapshots, record: unrecorded };
-  const parsed = resultOrError(() => parseQuery("query", request, sources), Refusal);
-  return parsed instanceof Refusal ? { refusal: parsed } : { plan: makePlan(parsed.query, parsed.readAtMs) };
+  const parsed = resultOrError(() => parseQuery("query", request, sources), ApiError);
+  return parsed instanceof ApiError ? { refusal: parsed } : { plan: makePlan(parsed.query, parsed.readAtMs) };
 }
 
 function cacheOf(plan: Plan, sources: PlanSources, nowMs: number): ExpectedCache | null {
@@ -99,7 +99,7 @@ function cacheOf(plan: Plan, sources: PlanSources, nowMs: number): ExpectedCache
 
 /** The parameters with the suggested step, if a query with them is admitted now. */
 async function cheaperQuery(
-  { suggestion }: Refusal,
+  { suggestion }: ApiError,
   request: PlanRequest,
   sources: PlanSources,
 ): Promise<Parameters | undefined> {
@@ -155,8 +155,8 @@ function leafQueryOf(
 ): SelectorQuery | undefined {
   const times = { startMs: firstPointMs(window), endMs: window.toMs, stepMs: window.stepSeconds * 1_000 };
   const request: SelectorsRequest = { leaves: [leaf], times, tenant: undefined, isCompleteRequired: false };
-  const made = resultOrError(() => makeSelectorQueries(request, caller, queryContext, nowMs), Refusal);
-  return made instanceof Refusal ? undefined : made[0];
+  const made = resultOrError(() => makeSelectorQueries(request, caller, queryContext, nowMs), ApiError);
+  return made instanceof ApiError ? undefined : made[0];
 }
 
 /** Compares the identities of both queries. The downsample is left out: the points themselves have its width. */

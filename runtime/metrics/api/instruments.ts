@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { instrumentsOf } from "../../../limits/instruments.ts";
 import { percentileOf } from "../../../limits/percentile.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
 import { type StartedSpan, startSpan, type Tracer } from "../../tracing/tracer.ts";
 import type { PointCounts } from "../cache/read-cache.ts";
@@ -233,5 +233,5 @@ function endSpan({ span, correlationId }: RequestIds, route: MeasuredRoute, outc
 }
 
 function failureOf(error: unknown): RequestOutcome {
-  return error instanceof Refusal && error.status < 500 ? "refused" : "failed";
+  return error instanceof ApiError && error.status < 500 ? "refused" : "failed";
 }

@@ -1,6 +1,6 @@
 // The data that a caller may read: the token, the narrowing of its quota, the catalog and the filters of a request
 // together. The token itself is checked elsewhere.
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import type { CatalogStore, MetricEntry } from "../catalog-index.ts";
 import { severalHint, shown } from "../request/known-names.ts";
 import type { Filters } from "../request/parameters.ts";
@@ -28,7 +28,7 @@ export interface Grant {
  * Intersects access, catalog and filters. The caller's scope is checked before, by {@link requireReadScope} or by the
  * route. Source: seed "Operational Metrics API" §5.
  *
- * @throws Refusal `metric_forbidden`, `role_missing`, `tenant_required`, `tenant_forbidden`,
+ * @throws ApiError `metric_forbidden`, `role_missing`, `tenant_required`, `tenant_forbidden`,
  *   `environment_forbidden`, `region_forbidden`, or `invalid_filter` when no store remains
  */
 export function grant(entries: readonly MetricEntry[], filters: Filters, caller: Caller, access: Access): Grant {
@@ -47,10 +47,10 @@ export function mayRead(entry: MetricEntry, caller: Caller, access: Access): boo
   return allows(access.metrics, entry.metric.id) && hasRole(entry, caller);
 }
 
-/** @throws Refusal `scope_missing` */
+/** @throws ApiError `scope_missing` */
 export function requireReadScope(caller: Caller): void {
   if (caller.scopes.includes(readScope) || caller.scopes.includes(publicReadScope)) return;
-  throw new Refusal("scope_missing", `the token needs the scope ${readScope} or ${publicReadScope}`);
+  throw new ApiError("scope_missing", `the token needs the scope ${readScope} or ${publicReadScope}`);
 }
 
 /**
@@ -58,32 +58,32 @@ export function requireReadScope(caller: Caller): void {
  * Metrics API" §5.2 and §5.7.
  *
  * @param parameter that names the tenant
- * @throws Refusal `tenant_required` without a tenant, or with several to choose from; `tenant_forbidden`
+ * @throws ApiError `tenant_required` without a tenant, or with several to choose from; `tenant_forbidden`
  */
 export function tenantOf(filters: Filters, tenants: Names, parameter = "filter[tenant]"): string {
   const tenant = namedTenant(filters, tenants, parameter) ?? onlyTenant(tenants);
   if (tenant !== undefined) return tenant;
-  throw refuseField("tenant_required", parameter, `the request has no tenant; add ${parameter}`);
+  throw invalidField("tenant_required", parameter, `the request has no tenant; add ${parameter}`);
 }
 
 /**
  * The tenant that a request names; undefined when it names none, which is allowed where the response is the same for
  * all tenants of the caller.
  *
- * @throws Refusal `tenant_required` when the caller has no tenant; `tenant_forbidden`; `invalid_filter` for several
+ * @throws ApiError `tenant_required` when the caller has no tenant; `tenant_forbidden`; `invalid_filter` for several
  */
 export function namedTenant(filters: Filters, tenants: Names, parameter = "filter[tenant]"): string | undefined {
   const [named, ...others] = filters.get("tenant") ?? [];
   if (others.length > 0) {
     const detail = `the request has ${others.length + 1} tenants; a response covers one tenant, so select one`;
-    throw refuseField("invalid_filter", parameter, detail);
+    throw invalidField("invalid_filter", parameter, detail);
   }
   if (named !== undefined && !allows(tenants, named)) {
     const detail = `this caller is not allowed to read the tenant ${shown(named)}; use a tenant of the token`;
-    throw refuseField("tenant_forbidden", parameter, detail);
+    throw invalidField("tenant_forbidden", parameter, detail);
   }
   if (named === undefined && tenants !== "every" && tenants.size === 0)
-    throw refuseField("tenant_required", parameter, "this caller has no tenant; use a token with a tenant");
+    throw invalidField("tenant_required", parameter, "this caller has no tenant; use a token with a tenant");
   return named;
 }
 
@@ -91,18 +91,18 @@ function onlyTenant(tenants: Names): string | undefined {
   return tenants === "every" || tenants.size > 1 ? undefined : [...tenants][0];
 }
 
-/** Requires the right to read a metric. @throws Refusal `metric_forbidden`, `role_missing` */
+/** Requires the right to read a metric. @throws ApiError `metric_forbidden`, `role_missing` */
 export function requireMetric(entry: MetricEntry, caller: Caller, access: Access): void {
   const { id, sensitivity, requiredRole } = entry.metric;
   if (!allows(access.metrics, id)) {
-    throw refuseField(
+    throw invalidField(
       "metric_forbidden",
       "metric",
       `this caller is not allowed to read the metric ${id}; use a token that allows it`,
     );
   }
   if (!hasRole(entry, caller)) {
-    throw refuseField(
+    throw invalidField(
       "role_missing",
       "metric",
       `the metric ${id} (${sensitivity}) requires the role ${requiredRole}; use a token with this role`,
@@ -127,7 +127,7 @@ function environmentsOf(filters: Filters, environments: Names): Names {
       ? "this caller has no environment; use a token with an environment"
       : `this caller is not allowed to read the environment ${written(forbidden)}; use a different one` +
         severalHint("environment", [forbidden]);
-  throw refuseField("environment_forbidden", "filter[environment]", detail);
+  throw invalidField("environment_forbidden", "filter[environment]", detail);
 }
 
 function storesOf(entry: MetricEntry, filters: Filters, environments: Names, regions: Names): readonly CatalogStore[] {
@@ -135,7 +135,7 @@ function storesOf(entry: MetricEntry, filters: Filters, environments: Names, reg
   const forbidden = named?.find((one) => !allows(regions, one));
   if (forbidden !== undefined) {
     const detail = `this caller is not allowed to read the region ${shown(forbidden)}; use a different one`;
-    throw refuseField("region_forbidden", "filter[region]", detail + severalHint("region", [forbidden]));
+    throw invalidField("region_forbidden", "filter[region]", detail + severalHint("region", [forbidden]));
   }
   const inEnvironment = entry.stores.filter(
     ({ config: store }) => store.environment === undefined || allows(environments, store.environment),
@@ -153,11 +153,11 @@ function written(value: string): string {
 }
 
 /** Builds the refusal without a store: a filter that matches none is invalid, access that allows none is forbidden. */
-function noStore({ metric }: MetricEntry, filters: Filters, label: "environment" | "region"): Refusal {
+function noStore({ metric }: MetricEntry, filters: Filters, label: "environment" | "region"): ApiError {
   const field = `filter[${label}]`;
   const values = filters.get(label) ?? [];
   if (values.length > 0) {
-    return refuseField(
+    return invalidField(
       "invalid_filter",
       field,
       `no store of ${metric.id} has the ${label} ${values.map(written).join(" or ")}; use a different one` +
@@ -165,7 +165,7 @@ function noStore({ metric }: MetricEntry, filters: Filters, label: "environment"
     );
   }
   const code = `${label}_forbidden` as const;
-  return refuseField(
+  return invalidField(
     code,
     field,
     `this caller is not allowed to read any ${label} of ${metric.id}; use a token that allows one`,
@@ -188,14 +188,14 @@ export function unmatchedNames(metrics: readonly GrantedMetric[], filters: Filte
   });
 }
 
-/** Requires a store for every named region and environment: without one, totals would be too low. @throws Refusal */
+/** Requires a store for every named region and environment: without one, totals would be too low. @throws ApiError */
 export function requireMatches(metrics: readonly GrantedMetric[], filters: Filters): void {
   const [unmatched] = unmatchedNames(metrics, filters);
   if (unmatched === undefined) return;
   const { label, value } = unmatched;
   const ids = metrics.map(({ entry }) => entry.metric.id).join(" or ");
   const detail = `no store of ${ids} has the ${label} ${shown(value)}; use a different one`;
-  throw refuseField("invalid_filter", `filter[${label}]`, detail + severalHint(label, [value]));
+  throw invalidField("invalid_filter", `filter[${label}]`, detail + severalHint(label, [value]));
 }
 
 /** A tenant in a request header must be one name; a store must not read several in it. Source: Mimir, "Tenant IDs". */
@@ -204,7 +204,7 @@ const headerTenant = /^(?!\.{1,2}$)[\w!.*'()-]{1,150}$/u;
 function requireHeaderTenant(tenant: string, metrics: readonly GrantedMetric[]): void {
   const isInHeader = metrics.some(({ stores }) => stores.some(({ config: store }) => store.tenancy === "StoreHeader"));
   if (!isInHeader || headerTenant.test(tenant)) return;
-  throw refuseField(
+  throw invalidField(
     "invalid_filter",
     "filter[tenant]",
     `the tenant ${shown(tenant)} cannot be sent in a header to a store; use a tenant of letters and digits`,
@@ -214,7 +214,7 @@ function requireHeaderTenant(tenant: string, metrics: readonly GrantedMetric[]):
 /**
  * Requires that the compliance scope of every metric lists all regions of a query over several regions.
  *
- * @throws Refusal `region_forbidden`
+ * @throws ApiError `region_forbidden`
  */
 export function requireScopeOver(regions: readonly string[], metrics: readonly Pick<GrantedMetric, "entry">[]): void {
   if (regions.length <= 1) return;
@@ -225,5 +225,5 @@ export function requireScopeOver(regions: readonly string[], metrics: readonly P
   if (outside === undefined) return;
   const { id } = outside.entry.metric;
   const detail = `${id} cannot be combined across ${regions.join(", ")}; select one region with filter[region]`;
-  throw refuseField("region_forbidden", "filter[region]", detail);
+  throw invalidField("region_forbidden", "filter[region]", detail);
 }

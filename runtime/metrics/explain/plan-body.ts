@@ -1,7 +1,7 @@
 // The cost of queries, before and after they run, and the quotas that are charged. It reads no store.
 import type { ExpectedCache } from "../../../api/quotas.ts";
 import type { QueryClass } from "../../../crds/config.ts";
-import type { Refusal, Suggestion } from "../../errors/refusal.ts";
+import type { ApiError, Suggestion } from "../../errors/api-error.ts";
 import { errorTable } from "../../errors/table.ts";
 import type { Stores } from "../../stores/store.ts";
 import { leftOf, resetSeconds } from "../admission/quotas.ts";
@@ -23,7 +23,7 @@ interface PricedQuery {
   readonly cache: ExpectedCache | null | undefined;
   /** The cost units of the class, after the charge of this request. */
   readonly budget: Balance | undefined;
-  readonly refusal: Refusal | undefined;
+  readonly refusal: ApiError | undefined;
   /** The parameters of a cheaper query that is admitted now. */
   readonly cheaper: Parameters | undefined;
 }
@@ -72,7 +72,7 @@ function budgetBody(budget: Balance): object {
   return { remaining: leftOf(budget), limit: budget.charge.limits.burst, reset_seconds: resetSeconds(budget) };
 }
 
-function refusalBody(refusal: Refusal, cheaper: Parameters | undefined): object {
+function refusalBody(refusal: ApiError, cheaper: Parameters | undefined): object {
   const { code, status, message, errors, suggestion, retryAfterSeconds } = refusal;
   return {
     code,

@@ -1,5 +1,5 @@
 import type { ClassLimits, QueryClass } from "../../../crds/config.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Admission } from "../admission/admission.ts";
 import { leftOf, type QuotaState } from "../admission/quotas.ts";
 import type { Balance } from "../admission/token-source.ts";
@@ -25,7 +25,7 @@ interface QuotaSources {
  * The quotas of the caller in each class of the metrics that it may read. It reads no store and charges none of these
  * quotas, so that a client that has spent them can read them. Its own rate is that of a class.
  *
- * @throws Refusal `scope_missing`, `rate_exceeded`
+ * @throws ApiError `scope_missing`, `rate_exceeded`
  */
 export async function quotaResponse(request: QuotaRequest, sources: QuotaSources): Promise<MetricsResponse> {
   const { caller } = request;
@@ -45,11 +45,11 @@ async function chargeRead(caller: Caller, { admission, queryContext }: QuotaSour
   try {
     await admission.chargeRequest(reader, classOf(caller, [], queryContext.quotas));
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof ApiError)) throw error;
     // Its headers would read like those of the class.
     const detail = "the rate limit for reading quotas is exceeded; it is separate from the rate limit of the class";
     const { retryAfterSeconds } = error;
-    throw new Refusal(error.code, detail, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
+    throw new ApiError(error.code, detail, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
   }
 }
 

@@ -8,7 +8,7 @@ import {
   widthMsMax,
 } from "../../../api/peers.ts";
 import { type LabelName, labelNames } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
 import { accessOf, allows, type Caller, classOf, type Names } from "../authorization/access.ts";
 import { grant, requireScopeOver } from "../authorization/policy.ts";
@@ -41,7 +41,7 @@ interface GrantedPartial {
  * narrowed, since the asking runtime could not tell. Stores that are peers are left out, so that no question is
  * forwarded. Source: seed "Operational Metrics API" §5 and §8, "Data residency".
  *
- * @throws Refusal
+ * @throws ApiError
  */
 export function grantPartials(
   ask: PartialAsk,
@@ -83,11 +83,11 @@ export function grantPartials(
   return { plan: makePlan(query, window.toMs), metric, isOneOfSeveral };
 }
 
-/** Narrows a metric to the stores of the region that this runtime reads itself. @throws Refusal `region_forbidden` */
+/** Narrows a metric to the stores of the region that this runtime reads itself. @throws ApiError `region_forbidden` */
 function ownEntry(entry: MetricEntry, region: string): MetricEntry {
   const stores = entry.stores.filter(({ config: store }) => store.prometheus !== undefined && store.region === region);
   if (stores.length > 0) return { ...entry, stores };
-  throw refuseField(
+  throw invalidField(
     "region_forbidden",
     "ask.region",
     `this runtime reads no store of ${entry.metric.id} in ${shown(region)}; query the runtime of that region`,
@@ -101,12 +101,12 @@ function requireEnvironments(requested: readonly string[] | undefined, allowed: 
     forbidden === undefined
       ? "this caller is not allowed to read all environments; list those of the token"
       : `this caller is not allowed to read the environment ${shown(forbidden)}; remove it`;
-  throw refuseField("environment_forbidden", "ask.environments", detail);
+  throw invalidField("environment_forbidden", "ask.environments", detail);
 }
 
 function requireRegions({ region, regions }: PartialAsk, entry: MetricEntry): void {
   if (!regions.includes(region))
-    throw refuseField("invalid_request", "ask.regions", `ask.regions lacks ask.region, ${shown(region)}; add it`);
+    throw invalidField("invalid_request", "ask.regions", `ask.regions lacks ask.region, ${shown(region)}; add it`);
   requireScopeOver(regions, [{ entry }]);
 }
 
@@ -116,7 +116,7 @@ function metricOf(granted: Granted, ask: PartialAsk, slos: readonly SloEntry[]):
   if (ask.slo === undefined) return queriedMetric(granted, ask.agg);
   const found = slos.find(({ slo, entry }) => slo.name === ask.slo && entry.metric.id === ask.metric);
   if (found === undefined) {
-    throw refuseField(
+    throw invalidField(
       "invalid_request",
       "ask.slo",
       `${shown(ask.slo)} is not an objective of ${ask.metric}; use one of its objectives`,
@@ -127,14 +127,14 @@ function metricOf(granted: Granted, ask: PartialAsk, slos: readonly SloEntry[]):
   return { ...granted, aggregation: "avg", recipe };
 }
 
-/** Reduces a metric to the part in question. @throws Refusal `invalid_aggregation`, `incompatible_increases` */
+/** Reduces a metric to the part in question. @throws ApiError `invalid_aggregation`, `incompatible_increases` */
 function narrowed(metric: QueriedMetric, { part, agg, points }: PartialAsk): QueriedMetric {
   const { recipe, entry, stores } = metric;
   if (part === newestPart || part === exemplarsPart) return metric;
   if (recipe.needs.increases) requireIncreases(stores, points?.increases);
   if (recipe.kind === "quantile") {
     if (part === bucketsPart) return metric;
-    throw refuseField(
+    throw invalidField(
       "invalid_aggregation",
       "ask.part",
       `${agg} of ${entry.metric.id} has no part ${shown(part)}; request ${bucketsPart}`,
@@ -144,7 +144,7 @@ function narrowed(metric: QueriedMetric, { part, agg, points }: PartialAsk): Que
   if (statistics.length === 1)
     return { ...metric, recipe: { ...recipe, statistics } satisfies ScalarRecipe & typeof recipe };
   const names = recipe.statistics.map(({ name }) => name).join(", ");
-  throw refuseField(
+  throw invalidField(
     "invalid_aggregation",
     "ask.part",
     `${agg} of ${entry.metric.id} has no part ${shown(part)}; request one of ${names}`,
@@ -155,20 +155,20 @@ function requireIncreases(stores: readonly CatalogStore[], requested: string | u
   if (stores.every(({ config: store }) => traitsOf(store).increases === requested)) return;
   const rules = [...new Set(stores.map(({ config: store }) => traitsOf(store).increases))].join(", ");
   const detail = `the stores of this region compute increases as ${rules}, not ${requested ?? "unnamed"}`;
-  throw refuseField("incompatible_increases", "ask.points.increases", `${detail}; request that rule`);
+  throw invalidField("incompatible_increases", "ask.points.increases", `${detail}; request that rule`);
 }
 
 type Window = Plan["query"]["window"];
 
-/** The window that a question is planned over. @throws Refusal */
+/** The window that a question is planned over. @throws ApiError */
 function windowOf({ points, part }: PartialAsk, over: PartialTimes, { entry }: QueriedMetric): Window {
   const { minStepSeconds } = entry.metric;
   if (part === exemplarsPart) return exemplarsWindow(over, minStepSeconds);
   if (part === newestPart && "time_ms" in over) return onePoint(over.time_ms, minStepSeconds);
   if (points === undefined)
-    throw refuseField("invalid_request", "ask.points", `ask.points is missing; the part ${shown(part)} requires it`);
+    throw invalidField("invalid_request", "ask.points", `ask.points is missing; the part ${shown(part)} requires it`);
   if ("from_ms" in over) {
-    throw refuseField(
+    throw invalidField(
       "invalid_window",
       "over",
       "from_ms and to_ms are for exemplars only; use start_ms and count, or time_ms",
@@ -182,7 +182,7 @@ function windowOf({ points, part }: PartialAsk, over: PartialTimes, { entry }: Q
   return { ...onePoint(startMs, widthSeconds), toMs, stepSeconds };
 }
 
-/** @throws Refusal `invalid_step` unless it is whole seconds, at least the smallest step of the metric */
+/** @throws ApiError `invalid_step` unless it is whole seconds, at least the smallest step of the metric */
 function secondsOf(points: PartialPoints, name: "width_ms" | "step_ms", { metric }: MetricEntry): number {
   const ms = points[name] ?? 0;
   const seconds = ms / 1_000;
@@ -190,13 +190,13 @@ function secondsOf(points: PartialPoints, name: "width_ms" | "step_ms", { metric
   const detail =
     `${name}=${ms} is not valid for ${metric.id}; use an integer number of seconds, at least ` +
     `${metric.minStepSeconds}`;
-  throw refuseField("invalid_step", `ask.points.${name}`, detail);
+  throw invalidField("invalid_step", `ask.points.${name}`, detail);
 }
 
 function exemplarsWindow(over: PartialTimes, stepSeconds: number): Window {
   if ("from_ms" in over && over.from_ms < over.to_ms && over.to_ms - over.from_ms <= widthMsMax)
     return { ...onePoint(over.to_ms, stepSeconds), fromMs: over.from_ms };
-  throw refuseField(
+  throw invalidField(
     "invalid_window",
     "over",
     "the window of exemplars is not valid; use from_ms and a later to_ms, at most 400 days apart",

@@ -1,5 +1,5 @@
 import { exemplarsPart, newestPart, type PartialAsk, type PartialTimes } from "../../../api/peers.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { warningHeader } from "../../stores/peer/peer-http.ts";
 import type { HistogramSeries, PointGrid, StoreSeries, WarningClass } from "../../stores/prometheus/matrix.ts";
 import { alignmentOf, type RangeGrid, traitsOf } from "../../stores/prometheus/prometheus-client.ts";
@@ -50,7 +50,7 @@ const seriesBytesMax = unpackedBytesMax / 2;
  * extremes and buckets by group; it holds no single series and no label outside of the grouping. Source: seed
  * "Operational Metrics API" §8, "Data residency".
  *
- * @throws Refusal for a question that is not allowed, and when every store failed; the signal's reason
+ * @throws ApiError for a question that is not allowed, and when every store failed; the signal's reason
  */
 export async function handlePartials(request: PartialsRequest, sources: PartialsSources): Promise<PartialsResponse> {
   const question = parsePartialRequest(request.body);
@@ -139,7 +139,7 @@ async function handleQuantile(planned: PlannedQuestion, quantile: number): Promi
   const { plan, metric, own } = planned;
   if (metric.recipe.kind !== "quantile" || metric.recipe.histogram !== "Native") {
     const detail = `ask.quantile=${quantile} is for native histograms only; remove it`;
-    throw refuseField("invalid_aggregation", "ask.quantile", detail);
+    throw invalidField("invalid_aggregation", "ask.quantile", detail);
   }
   const { results, warning } = await own(async (store) => {
     const text = printVector({ kind: "quantile", quantile, of: firstRange(store) }, store.boundary);
@@ -184,7 +184,7 @@ async function packedResponse<Series>(
   const size = series.reduce((sum, one) => sum + kind.bytes(one), 0);
   if (size > seriesBytesMax) {
     const detail = `the partial has ${size} bytes, more than ${seriesBytesMax}; request fewer points or groups`;
-    throw refuseField("result_too_large", "ask.points", detail);
+    throw invalidField("result_too_large", "ask.points", detail);
   }
   // The asking runtime sets both times itself.
   const bytes = await encodeExtents(kind, key, [{ ...grid, series, readAtMs: 0, settledUntilMs: 0 }]);
@@ -195,13 +195,13 @@ function jsonResponse(body: object, warning: WarningClass): PartialsResponse {
   return { status: 200, headers: { [warningHeader]: warning }, body };
 }
 
-/** The rules by which the stores of a region compute increases. @throws Refusal `region_forbidden` without a store */
+/** The rules by which the stores of a region compute increases. @throws ApiError `region_forbidden` without a store */
 function increasesIn(region: string, caller: Caller, { queryContext }: PartialsSources): readonly string[] {
   const stores = [...queryContext.catalog.values()].flatMap((entry) => entry.stores.map(({ config: store }) => store));
   const own = stores.filter((store) => store.prometheus !== undefined && store.region === region);
   if (own.length === 0 || !allows(accessOf(caller, queryContext.quotas).regions, region)) {
     const detail = `this caller is not allowed to read ${shown(region)} here; query the runtime of that region`;
-    throw refuseField("region_forbidden", "probe.region", detail);
+    throw invalidField("region_forbidden", "probe.region", detail);
   }
   return [...new Set(own.map((store) => traitsOf(store).increases))].sort();
 }

@@ -1,6 +1,6 @@
 import type { PartialAnswer } from "../../../api/peers.ts";
 import type { LabelName } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import type { HistogramSeries, StoreLabels, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
 import { bucketsOf, IncompatibleBuckets, sharedBuckets } from "../merge/merge-buckets.ts";
@@ -62,7 +62,7 @@ export function gatherStatistic(
   );
 }
 
-/** Merges the buckets of a classic histogram over all own stores. @throws Refusal `incompatible_buckets` */
+/** Merges the buckets of a classic histogram over all own stores. @throws ApiError `incompatible_buckets` */
 export function mergeBuckets(results: readonly OwnSeries<StoreSeries>[], shape: PartialShape): readonly StoreSeries[] {
   return groupsOf(results, shape).flatMap((rows) => {
     const stores = Map.groupBy(rows, ({ part }) => part).values();
@@ -86,7 +86,7 @@ function shared(stores: Parameters<typeof sharedBuckets>[0], count: number): Ret
   } catch (error) {
     if (!(error instanceof IncompatibleBuckets)) throw error;
     const detail = "the histograms of this region's stores share too few bounds; give them the same buckets";
-    throw refuseField("incompatible_buckets", "ask.part", detail);
+    throw invalidField("incompatible_buckets", "ask.part", detail);
   }
 }
 
@@ -113,7 +113,7 @@ export function gatherLabelled<Series extends { readonly labels: StoreLabels }>(
   );
 }
 
-/** @throws Refusal `result_too_large` */
+/** @throws ApiError `result_too_large` */
 function groupsOf<Series extends { readonly labels: StoreLabels }>(
   results: readonly OwnSeries<Series>[],
   { groupBy }: PartialShape,
@@ -127,7 +127,7 @@ function groupsOf<Series extends { readonly labels: StoreLabels }>(
   );
   const groups = [...Map.groupBy(rows, ({ labels }) => labelsKey(labels)).values()];
   if (groups.length <= mergedSeriesMax) return groups;
-  throw refuseField(
+  throw invalidField(
     "result_too_large",
     "ask.group_by",
     `the partial has ${groups.length} groups, more than ${mergedSeriesMax}; filter more or group by fewer labels`,

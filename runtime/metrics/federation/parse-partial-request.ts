@@ -14,7 +14,7 @@ import {
 } from "../../../api/peers.ts";
 import { aggregations, filterValuesMax, textLengthMax } from "../../../api/queries.ts";
 import type { LabelName } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { parseJson } from "../../json/json-body.ts";
 import { shown } from "../request/known-names.ts";
@@ -29,18 +29,20 @@ type ReadQuestion =
   | { readonly kind: "probe"; readonly region: string }
   | { readonly kind: "partial"; readonly ask: PartialAsk; readonly over: PartialTimes };
 
-/** Parses the body of `POST /v1/metrics/partials`; each of its objects is closed. @throws Refusal for a wrong member */
+/**
+ * Parses the body of `POST /v1/metrics/partials`; each of its objects is closed. @throws ApiError for a wrong member
+ */
 export function parsePartialRequest(body: Uint8Array): ReadQuestion {
   const question = members(parseJson(body), "the body", ["version", "probe", "ask", "over"]);
   if (question["version"] !== questionVersion) {
     const version = shown(JSON.stringify(question["version"]) ?? "none");
     const detail = `the request has version ${version}; this runtime supports version ${questionVersion}`;
-    throw refuseField("schema_version_gone", "version", detail);
+    throw invalidField("schema_version_gone", "version", detail);
   }
   if (question["probe"] !== undefined) {
     const besides = ["ask", "over"].find((name) => question[name] !== undefined);
     if (besides !== undefined)
-      throw refuseField("invalid_request", besides, `${besides} cannot be combined with probe; send only one of them`);
+      throw invalidField("invalid_request", besides, `${besides} cannot be combined with probe; send only one of them`);
     const probe = members(question["probe"], "probe", ["region"]);
     return { kind: "probe", region: text(probe["region"], "probe.region") };
   }
@@ -53,7 +55,7 @@ function readAsk(value: unknown): PartialAsk {
   const { slo, environments, points, quantile } = ask;
   const agg = aggregations.find((one) => one === ask["agg"]);
   if (agg === undefined)
-    throw refuseField("invalid_aggregation", "ask.agg", `ask.agg is not known; use one of ${aggregations.join(", ")}`);
+    throw invalidField("invalid_aggregation", "ask.agg", `ask.agg is not known; use one of ${aggregations.join(", ")}`);
   return {
     schema_version: named("schema_version"),
     region: named("region"),
@@ -75,7 +77,7 @@ function readPoints(value: unknown): PartialPoints {
   const points = members(value, "ask.points", memberNames(partialPoints));
   const increases = increaseRules.find((one) => one === points["increases"]);
   if (increases === undefined) {
-    throw refuseField(
+    throw invalidField(
       "incompatible_increases",
       "ask.points.increases",
       `ask.points.increases is not known; use ${increaseRules.join(" or ")}`,
@@ -118,7 +120,7 @@ function readTimes(value: unknown): PartialTimes {
     case "from_ms,to_ms":
       return { from_ms: time("from_ms"), to_ms: time("to_ms") };
     default:
-      throw refuseField(
+      throw invalidField(
         "invalid_time",
         "over",
         "over has invalid members; use start_ms and count, or time_ms, or from_ms and to_ms",
@@ -133,16 +135,16 @@ function members(
   known: readonly string[] | undefined,
 ): Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw refuseField("invalid_request", field, `${field} is not a JSON object; send one`);
+    throw invalidField("invalid_request", field, `${field} is not a JSON object; send one`);
   const odd = Object.keys(value).find((name) => known?.includes(name) === false);
   if (odd !== undefined)
-    throw refuseField("unknown_parameter", shown(odd), `${shown(odd)} is not a member of ${field}; remove it`);
+    throw invalidField("unknown_parameter", shown(odd), `${shown(odd)} is not a member of ${field}; remove it`);
   return value as Readonly<Record<string, unknown>>;
 }
 
 function text(value: unknown, field: string, code: ErrorCode = "invalid_request"): string {
   if (typeof value === "string" && value !== "" && value.length <= textLengthMax && value.isWellFormed()) return value;
-  throw refuseField(
+  throw invalidField(
     code,
     shown(field),
     `${shown(field)} is not valid; use a string of 1 to ${textLengthMax} characters`,
@@ -156,7 +158,7 @@ function text(value: unknown, field: string, code: ErrorCode = "invalid_request"
  */
 function texts(value: unknown, field: string, more: readonly string[] = []): readonly string[] {
   if (!Array.isArray(value) || value.length > namesMax)
-    throw refuseField("invalid_request", field, `${field} is not valid; use a list of at most ${namesMax} names`);
+    throw invalidField("invalid_request", field, `${field} is not valid; use a list of at most ${namesMax} names`);
   return [...new Set(value.map((one) => more.find((other) => other === one) ?? text(one, field)))].sort();
 }
 
@@ -167,11 +169,11 @@ interface Bounds {
 
 function number(value: unknown, field: string, { min, max }: Bounds): number {
   if (typeof value === "number" && value >= min && value <= max) return value;
-  throw refuseField("invalid_request", field, `${field} is not valid; use a number from ${min} to ${max}`);
+  throw invalidField("invalid_request", field, `${field} is not valid; use a number from ${min} to ${max}`);
 }
 
 function whole(value: unknown, field: string, bounds: Bounds): number {
   const own = number(value, field, bounds);
   if (Number.isSafeInteger(own)) return own;
-  throw refuseField("invalid_request", field, `${field}=${own} is not valid; use an integer`);
+  throw invalidField("invalid_request", field, `${field}=${own} is not valid; use an integer`);
 }

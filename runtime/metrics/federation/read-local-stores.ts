@@ -1,4 +1,4 @@
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { createByteBudget, fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
 import { gravest, type WarningClass } from "../../stores/prometheus/matrix.ts";
 import type { RangeBoundary } from "../../stores/prometheus/probe-store.ts";
@@ -35,7 +35,7 @@ interface LocalResults<Result> {
  * Reads every own store of a plan once, under one deadline. It caches nothing: the asking runtime does, and a point in
  * two caches could get twice as old as allowed.
  *
- * @throws Refusal when every store failed; the signal's reason
+ * @throws ApiError when every store failed; the signal's reason
  */
 export async function readOwnStores<Result extends { readonly warning: WarningClass }>(
   { parts }: Plan,
@@ -71,7 +71,7 @@ export async function readOwnStores<Result extends { readonly warning: WarningCl
 function requireSome(answered: number, errors: readonly StoreError[]): void {
   const cause = new AggregateError(errors, "own stores failed");
   if (errors.some(({ kind }) => kind === "too_large")) {
-    throw new Refusal(
+    throw new ApiError(
       "result_too_large",
       "the stores of this region have more data than one request may read; filter more or request fewer points",
       { cause },
@@ -79,14 +79,14 @@ function requireSome(answered: number, errors: readonly StoreError[]): void {
   }
   if (answered > 0) return;
   if (errors.every(({ kind }) => kind === "unsupported")) {
-    throw refuseField(
+    throw invalidField(
       "invalid_aggregation",
       "ask.part",
       "the stores of this region cannot compute this part exactly; use a different aggregation",
     );
   }
   const isLate = errors.every(({ kind }) => kind === "late");
-  throw new Refusal(isLate ? "store_timeout" : "store_failed", "all stores of this region failed; retry later", {
+  throw new ApiError(isLate ? "store_timeout" : "store_failed", "all stores of this region failed; retry later", {
     retryAfterSeconds: retryAfterOf(errors),
     cause,
   });

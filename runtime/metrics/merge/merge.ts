@@ -1,6 +1,6 @@
 // Merges the partials of stores exactly: sums, extremes, buckets and native histograms, then quantiles. It is pure
 // and reads no store.
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import type { HistogramSeries, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { RangeResult } from "../../stores/prometheus/prometheus-client.ts";
 import { governedLabels, type Labels, labelsKey, type Plan, type PlannedPart } from "../planning/plan.ts";
@@ -73,7 +73,7 @@ interface MergedMetric {
  * Yields the merged series of one metric, then returns what it found. The results are in the order of the stores.
  * Series without points are left out.
  *
- * @throws Refusal `incompatible_buckets`, `result_too_large`
+ * @throws ApiError `incompatible_buckets`, `result_too_large`
  */
 export function* mergeMetric(
   recipe: Recipe,
@@ -183,7 +183,7 @@ function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], { plan, mis
     if (!(error instanceof IncompatibleBuckets)) throw error;
     const id = rows[0]?.result.part.metric.entry.metric.id ?? "the metric";
     const detail = `the histograms of ${id} share too few bounds across stores; select a region with filter[region]`;
-    throw refuseField("incompatible_buckets", "filter[region]", detail);
+    throw invalidField("incompatible_buckets", "filter[region]", detail);
   }
 }
 
@@ -220,7 +220,7 @@ function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
   groups.set(key, { labels, key, rows: [row] });
   if (groups.size > mergedSeriesMax) {
     const detail = `the result has more than ${mergedSeriesMax} series; filter more or group by fewer labels`;
-    throw refuseField("result_too_large", "group_by", detail);
+    throw invalidField("result_too_large", "group_by", detail);
   }
 }
 

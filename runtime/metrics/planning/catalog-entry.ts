@@ -1,6 +1,6 @@
 import type { LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { didYouMean } from "../../errors/near-names.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { type Access, accessOf, type Caller } from "../authorization/access.ts";
 import { mayRead } from "../authorization/policy.ts";
 import type { CatalogIndex, MetricEntry } from "../catalog-index.ts";
@@ -13,7 +13,7 @@ import { formatTime } from "../request/time.ts";
  * Looks up a metric.
  *
  * @param readable ids that the error may name. @default none
- * @throws Refusal `unknown_metric` with near ids
+ * @throws ApiError `unknown_metric` with near ids
  */
 export function catalogEntry(
   id: string,
@@ -23,10 +23,10 @@ export function catalogEntry(
   const entry = catalog.get(id);
   if (entry !== undefined) return entry;
   const detail = `the metric ${shown(id)} is not in the catalog; ${didYouMean(id, readable())}choose one of`;
-  throw refuseField("unknown_metric", "metric", `${detail} /v1/metrics/catalog`);
+  throw invalidField("unknown_metric", "metric", `${detail} /v1/metrics/catalog`);
 }
 
-/** Requires that each metric has the labels of a request. @throws Refusal `invalid_group_by`, `invalid_filter` */
+/** Requires that each metric has the labels of a request. @throws ApiError `invalid_group_by`, `invalid_filter` */
 export function requireLabels(
   selection: Pick<Selection, "groupBy" | "filters">,
   metrics: readonly MetricConfig[],
@@ -37,7 +37,7 @@ export function requireLabels(
     const most = Math.min(metric.maxGroupBy, groupByClassMax);
     if (selection.groupBy.length > most) {
       const detail = `group_by has ${selection.groupBy.length} labels; ${metric.id} allows at most ${most}`;
-      throw refuseField("invalid_group_by", "group_by", detail);
+      throw invalidField("invalid_group_by", "group_by", detail);
     }
     for (const label of selection.groupBy) requireLabel(metric, label, "group_by", "invalid_group_by");
     for (const label of selection.filters.keys())
@@ -50,7 +50,7 @@ function requireShortFilters(filters: Filters): void {
   const { filterTextMax } = queryLimits;
   if (length <= filterTextMax) return;
   const detail = `the filters have ${length} characters; use at most ${filterTextMax}, or send several requests`;
-  throw refuseField("invalid_filter", "filter", detail);
+  throw invalidField("invalid_filter", "filter", detail);
 }
 
 function requireLabel(
@@ -59,7 +59,7 @@ function requireLabel(
   field: string,
   code: "invalid_group_by" | "invalid_filter",
 ): void {
-  if (!metric.labels.includes(label)) throw refuseField(code, field, missingLabel(metric, label));
+  if (!metric.labels.includes(label)) throw invalidField(code, field, missingLabel(metric, label));
 }
 
 /** The sentence about a label that a metric lacks, with those that it has. */
@@ -72,12 +72,12 @@ export function missingLabel({ id, labels }: Pick<MetricConfig, "id" | "labels">
 /**
  * The schema versions of the catalogs that are read, usually one; `none` without entries.
  *
- * @throws Refusal `schema_version_gone` when the request pins another one
+ * @throws ApiError `schema_version_gone` when the request pins another one
  */
 export function schemaVersionOf(entries: readonly MetricEntry[], pinned: string | undefined): string {
   const served = joinedVersions(entries.map(({ schemaVersion }) => schemaVersion));
   if (pinned === undefined || pinned === served || entries.length === 0) return served;
-  throw refuseField(
+  throw invalidField(
     "schema_version_gone",
     "schema_version",
     `these metrics are served in schema version ${served}, not ${shown(pinned)}; request ${served} or no version`,
@@ -126,13 +126,13 @@ export function isPastSunset({ sunsetAtMs }: MetricConfig, nowMs: number): boole
   return sunsetAtMs !== undefined && nowMs >= sunsetAtMs;
 }
 
-/** @throws Refusal `metric_gone` for the first metric past its sunset; it names the replacement */
+/** @throws ApiError `metric_gone` for the first metric past its sunset; it names the replacement */
 export function refuseSunset(metrics: readonly MetricConfig[], nowMs: number): void {
   const gone = metrics.find((metric) => isPastSunset(metric, nowMs));
   if (gone?.sunsetAtMs === undefined) return;
   const instead =
     gone.replacedBy === undefined ? "it has no replacement; remove it" : `query ${gone.replacedBy} instead`;
-  throw refuseField(
+  throw invalidField(
     "metric_gone",
     "metric",
     `the metric ${gone.id} ended on ${formatTime(gone.sunsetAtMs)}; ${instead}`,

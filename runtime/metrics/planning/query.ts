@@ -1,5 +1,5 @@
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
 import {
   accessOf,
@@ -42,7 +42,7 @@ export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"
   readonly filters: Filters;
   readonly groupBy: readonly LabelName[];
   readonly window: ResolvedWindow;
-  /** The window of the same request at another time, in Unix milliseconds. @throws Refusal when it is invalid then */
+  /** The window of the same request at another time, in Unix milliseconds. @throws ApiError when it is invalid then */
   readonly windowAt: (nowMs: number) => ResolvedWindow;
   readonly exemplars: boolean;
   /** The end of the exemplars, in Unix milliseconds: they do not wait for a whole point. @default that of the window */
@@ -64,7 +64,7 @@ export interface QueryContext {
   readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
 }
 
-/** Builds the query of `GET /v1/metrics/query`. @throws Refusal as seed "Operational Metrics API" §4.7 lists */
+/** Builds the query of `GET /v1/metrics/query`. @throws ApiError as seed "Operational Metrics API" §4.7 lists */
 export function makeQuery(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
   const { selection, window } = readQuery(params, namesFor(caller, queryContext));
   const query = resolve(
@@ -76,7 +76,7 @@ export function makeQuery(params: Parameters, caller: Caller, queryContext: Quer
   return query.exemplars ? { ...query, exemplarsToMs: Math.min(timesAt(window, nowMs).toMs ?? nowMs, nowMs) } : query;
 }
 
-/** Builds the query of `GET /v1/metrics/instant`, with a window of one point. @throws Refusal as {@link makeQuery} */
+/** Builds the query of `GET /v1/metrics/instant`, with a window of one point. @throws ApiError as {@link makeQuery} */
 export function makeInstant(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
   const { selection, ts } = readInstant(params, namesFor(caller, queryContext));
   return resolve(
@@ -159,13 +159,13 @@ export function ownQuery({ tenant, environments, regions }: Grant, parts: OwnQue
   };
 }
 
-/** Builds one metric of a query. @throws Refusal `invalid_aggregation`, `incompatible_increases` */
+/** Builds one metric of a query. @throws ApiError `invalid_aggregation`, `incompatible_increases` */
 export function queriedMetric(granted: GrantedMetric, requested: Aggregation | undefined): QueriedMetric {
   const { metric } = granted.entry;
   const aggregation = requested ?? metric.defaultAggregation;
   if (!metric.aggregations.includes(aggregation)) {
     const valid = metric.aggregations.join(", ");
-    throw refuseField(
+    throw invalidField(
       "invalid_aggregation",
       "agg",
       `${metric.id} has no aggregation ${aggregation}; use one of ${valid}`,
@@ -179,14 +179,14 @@ export function queriedMetric(granted: GrantedMetric, requested: Aggregation | u
 /**
  * Requires that all stores compute increases by one rule, since increases by different rules cannot be added.
  *
- * @throws Refusal `incompatible_increases`
+ * @throws ApiError `incompatible_increases`
  */
 export function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Recipe): void {
   const rules = new Set(stores.map(({ config: store }) => traitsOf(store).increases));
   if (!needs.increases || rules.size === 1) return;
   const { id } = entry.metric;
   const detail = `the stores of ${id} compute increases by different rules; select one region with filter[region]`;
-  throw refuseField("incompatible_increases", "filter[region]", detail);
+  throw invalidField("incompatible_increases", "filter[region]", detail);
 }
 
 /** The smallest step that a caller may request of metrics, in seconds. */
@@ -200,7 +200,7 @@ export function smallestStep(caller: Caller, metrics: readonly MetricConfig[], l
 
 function limitOf(requested: number | undefined, most: number): number {
   if (requested === undefined || requested <= most) return requested ?? most;
-  throw refuseField(
+  throw invalidField(
     "invalid_limit",
     "limit",
     `limit=${requested} is too large for this caller's class; use at most ${most}`,
@@ -232,7 +232,7 @@ function at(windowAt: Query["windowAt"], nowMs: number): ResolvedWindow | undefi
   try {
     return windowAt(nowMs);
   } catch (error) {
-    if (error instanceof Refusal) return undefined;
+    if (error instanceof ApiError) return undefined;
     throw error;
   }
 }

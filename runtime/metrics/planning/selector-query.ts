@@ -1,4 +1,4 @@
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { type Access, accessOf, type Caller, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import { grant, type GrantedMetric, requireReadScope, requireScopeOver } from "../authorization/policy.ts";
 import type { MetricEntry } from "../catalog-index.ts";
@@ -33,7 +33,7 @@ export interface SelectorQuery extends Pick<SelectorWindow, "stamps" | "places">
 /**
  * Builds the closed query of every leaf. All of them have the slowest class of their metrics.
  *
- * @throws Refusal where a native query of one leaf, or one over all metrics and regions, is refused; `invalid_filter`
+ * @throws ApiError where a native query of one leaf, or one over all metrics and regions, is refused; `invalid_filter`
  *   when the request names two tenants
  */
 export function makeSelectorQueries(
@@ -45,7 +45,7 @@ export function makeSelectorQueries(
   const { leaves } = request;
   if (leaves.length === 0 || leaves.length > selectorsMax) {
     const detail = `the expression has ${leaves.length} selectors; use 1 to ${selectorsMax}`;
-    throw refuseField("invalid_request", "query", detail);
+    throw invalidField("invalid_request", "query", detail);
   }
   const entries = leaves.map(({ metric }) => catalogEntry(metric, queryContext.catalog));
   requireReadScope(caller);
@@ -115,7 +115,7 @@ interface NamedTenant {
   readonly place: string;
 }
 
-/** The tenant that the request names; undefined when it names none. @throws Refusal `invalid_filter` for two */
+/** The tenant that the request names; undefined when it names none. @throws ApiError `invalid_filter` for two */
 function tenantOfAll({ leaves, tenant }: SelectorsRequest): string | undefined {
   const named: readonly NamedTenant[] = [
     ...(tenant === undefined ? [] : [{ tenant, place: "X-Scope-OrgID" }]),
@@ -130,14 +130,14 @@ function tenantOfAll({ leaves, tenant }: SelectorsRequest): string | undefined {
     `${first.place} has the tenant ${shown(first.tenant)} and ${other.place} the tenant ${shown(other.tenant)}; ` +
     "select one tenant";
   const errors = [first, other].map(({ place }) => ({ field: place, code: "invalid_filter", detail }));
-  throw new Refusal("invalid_filter", detail, { errors });
+  throw new ApiError("invalid_filter", detail, { errors });
 }
 
 /**
  * Builds one metric of a query that asks for a measure. The number and the share of events are partials of `avg`: a
  * peer is asked for these.
  *
- * @throws Refusal `invalid_aggregation`, `incompatible_increases`
+ * @throws ApiError `invalid_aggregation`, `incompatible_increases`
  */
 export function queriedSelector(granted: GrantedMetric, measure: Measure): QueriedMetric {
   switch (measure.kind) {

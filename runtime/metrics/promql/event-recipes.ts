@@ -1,6 +1,6 @@
 // The recipes of events: their number, and the share of a histogram's observations up to a bound.
 import type { MetricConfig, SeriesConfig, SourceConfig } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import type { Covered } from "./promql.ts";
 import { recipeOf } from "./recipe-of.ts";
 import {
@@ -27,7 +27,7 @@ const noEvents = {
  * Counts the observations of a histogram or the events of the denominator of a ratio. The statistic is the last one of
  * avg, so that a peer reads it as a part of that.
  *
- * @throws Refusal `invalid_aggregation` for other metrics
+ * @throws ApiError `invalid_aggregation` for other metrics
  */
 export function eventCountRecipe(metric: MetricConfig): EventsRecipe {
   const average = averageOf(metric);
@@ -43,7 +43,7 @@ export function eventCountRecipe(metric: MetricConfig): EventsRecipe {
  * The share of a classic histogram's observations up to a bound of its buckets. Its two statistics are those that an
  * objective with this threshold counts.
  *
- * @throws Refusal `invalid_aggregation` for other metrics
+ * @throws ApiError `invalid_aggregation` for other metrics
  */
 export function eventFractionRecipe(metric: MetricConfig, threshold: number): EventsRecipe {
   const { id, source } = metric;
@@ -61,7 +61,7 @@ export function eventFractionRecipe(metric: MetricConfig, threshold: number): Ev
 
 /** Refuses a measure that a metric does not have. */
 export function refuseMeasure(id: string, advice: string): Error {
-  return refuseField("invalid_aggregation", "agg", `${id}: ${advice}`);
+  return invalidField("invalid_aggregation", "agg", `${id}: ${advice}`);
 }
 
 function averageOf(metric: MetricConfig): EventsRecipe {

@@ -1,6 +1,6 @@
 import type { Merge } from "../../../api/queries.ts";
 import type { Aggregation, MetricConfig, SeriesConfig, SourceConfig } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { histogramRecipe, nativeRecipe } from "./histogram-recipes.ts";
 import type { RangeFunction, Selector } from "./promql.ts";
 import {
@@ -17,11 +17,11 @@ import {
 /**
  * Selects the recipe of one aggregation of one metric.
  *
- * @throws Refusal `invalid_aggregation` with an alternative, where partials of several stores would not compose
+ * @throws ApiError `invalid_aggregation` with an alternative, where partials of several stores would not compose
  */
 export function recipeOf({ id, source }: MetricConfig, aggregation: Aggregation): Recipe {
   const recipe = find(source, aggregation);
-  if (recipe.kind === "advice") throw refuseField("invalid_aggregation", "agg", `${id}: ${recipe.advice}`);
+  if (recipe.kind === "advice") throw invalidField("invalid_aggregation", "agg", `${id}: ${recipe.advice}`);
   return recipe;
 }
 

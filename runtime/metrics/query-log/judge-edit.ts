@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { JudgedQuery, PreviewedQueries, PreviewedShape } from "../../../api/previews.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { Caller } from "../authorization/access.ts";
 import { indexCatalogs } from "../catalog-index.ts";
@@ -93,7 +93,7 @@ function judge(shape: QueryShape, context: QueryContext, price: JudgeSources["pr
     const { estimate, isBeyondBurst } = price(makePlan(query, nowMs), caller);
     return { class: query.quota.queryClass, cost: estimate, code: isBeyondBurst ? "cost_exceeded" : null };
   } catch (error) {
-    if (error instanceof Refusal) return { class: null, cost: null, code: error.code };
+    if (error instanceof ApiError) return { class: null, cost: null, code: error.code };
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { LabelName } from "../../../crds/config.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { accessOf, type Caller, claimedNames } from "../authorization/access.ts";
 import { tenantOf } from "../authorization/policy.ts";
 import type { Query, QueryContext } from "../planning/query.ts";
@@ -92,7 +92,7 @@ export function createQueryRecord(now: () => number): QueryRecord {
         const shape = shapeOf(asked, context);
         if (shape !== undefined) count(shape, now());
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
+        if (!(error instanceof ApiError)) throw error;
       }
     },
     read() {
@@ -148,7 +148,7 @@ const exactSecondsMax = 3_600;
 /**
  * The shape of a query; undefined for one that no edit would allow.
  *
- * @throws Refusal for a query that no configuration accepts
+ * @throws ApiError for a query that no configuration accepts
  */
 function shapeOf(asked: LoggedQuery, context: QueryContext): QueryShape | undefined {
   const { route, params, caller, query } = asked;

@@ -38,7 +38,7 @@ const noSeries: Step = [];
  * A point depends on the reads of its own time only. Points that an earlier window has from the same reads are
  * therefore not merged again.
  *
- * @throws Refusal `incompatible_buckets`, `result_too_large`
+ * @throws ApiError `incompatible_buckets`, `result_too_large`
  */
 export function* finishMetric(
   metric: QueriedMetric,

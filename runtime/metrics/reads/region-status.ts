@@ -1,5 +1,5 @@
 import type { RegionReason, RegionState } from "../../../api/queries.ts";
-import { type FieldError, Refusal, refuseField, type Suggestion } from "../../errors/refusal.ts";
+import { type FieldError, ApiError, invalidField, type Suggestion } from "../../errors/api-error.ts";
 import type { StoreError, StoreErrorKind } from "../../stores/store-error.ts";
 import type { MissingPart } from "../merge/merge-scalars.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
@@ -83,7 +83,7 @@ export function mayRunCheaper(errors: readonly StoreError[]): boolean {
  * partial response names its missing regions. Source: seed "Operational Metrics API" §7.
  *
  * @param showsRefusals set when the caller may see the messages of stores that refused a query
- * @throws Refusal `result_too_large` when the stores hold more than one query may read; `store_timeout` when all
+ * @throws ApiError `result_too_large` when the stores hold more than one query may read; `store_timeout` when all
  *   missing parts were late, else `store_failed`. They suggest a cheaper query where that may help
  */
 export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, showsRefusals: boolean): void {
@@ -96,7 +96,7 @@ export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, s
     throw incomplete("the response would not be complete", gone);
 }
 
-/** Refuses a query that requires a complete response when a store lacks a part. @throws Refusal `store_failed` */
+/** Refuses a query that requires a complete response when a store lacks a part. @throws ApiError `store_failed` */
 export function requireParts(reports: readonly RegionState[], query: Query): void {
   if (!query.isCompleteRequired || reports.every(({ state }) => state === "ok")) return;
   const details = reports.flatMap(({ reasons = [] }) => reasons.map(({ detail }) => detail));
@@ -134,13 +134,13 @@ function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   return [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
 }
 
-function incomplete(what: string, { query, reports, errors, messages }: Missing): Refusal {
+function incomplete(what: string, { query, reports, errors, messages }: Missing): ApiError {
   const gone = reports.filter(({ state }) => state !== "ok");
   const allLate = errors.length > 0 && errors.every(({ kind }) => kind === "late");
   const names = gone.map(({ region, state }) => `${region} (${state})`);
   const settings = new Set(errors.flatMap(({ publicDetail }) => publicDetail ?? []));
   const detail = [`${what}: ${names.join(", ")}`, ...settings].join("; ");
-  return new Refusal(allLate ? "store_timeout" : "store_failed", detail, {
+  return new ApiError(allLate ? "store_timeout" : "store_failed", detail, {
     ...(mayRecover(reports) && {
       retryAfterSeconds: retryAfterOf(errors),
       ...(mayRunCheaper(errors) && { suggestion: suggestionFor(query) }),
@@ -150,10 +150,10 @@ function incomplete(what: string, { query, reports, errors, messages }: Missing)
   });
 }
 
-function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
+function tooLarge(query: Query, errors: readonly StoreError[]): ApiError {
   const detail =
     "the stores have more data than one query may read; use a coarser step, fewer groups or a shorter time range";
-  return refuseField("result_too_large", "step", detail, {
+  return invalidField("result_too_large", "step", detail, {
     suggestion: suggestionFor(query),
     cause: new AggregateError(errors, "too large"),
   });

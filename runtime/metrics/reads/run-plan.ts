@@ -2,7 +2,7 @@
 // responses are elsewhere.
 import type { Exemplar, RegionState } from "../../../api/queries.ts";
 import type { TimeSlices } from "../../../limits/time-slices.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { type ByteBudget, createByteBudget, fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
@@ -57,7 +57,7 @@ export interface Result {
 /** One metric that failed alone. */
 interface MetricFailure {
   readonly metric: string;
-  readonly refusal: Refusal;
+  readonly refusal: ApiError;
 }
 
 interface RunOptions {
@@ -78,7 +78,7 @@ interface RunOptions {
 /**
  * Reads all parts of a plan and merges them.
  *
- * @throws Refusal when no store responded, a required part is missing, or the parts cannot be merged; the signal's
+ * @throws ApiError when no store responded, a required part is missing, or the parts cannot be merged; the signal's
  *   reason
  */
 export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): Promise<Result> {
@@ -123,7 +123,7 @@ function* finishAll(
     try {
       yield* finishOne(metric, own, finishing);
     } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== "incompatible_buckets") throw error;
+      if (!(error instanceof ApiError) || error.code !== "incompatible_buckets") throw error;
       failed({ metric: metric.entry.metric.id, refusal: error });
     }
   }

@@ -1,5 +1,5 @@
 import { bulkIdLengthMax, bulkQueriesMax } from "../../../api/bulk.ts";
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { resultOrError } from "../../errors/result-or-error.ts";
 import { parseJson } from "../../json/json-body.ts";
 import { isLabelName, shown } from "./known-names.ts";
@@ -11,24 +11,24 @@ export const bulkBytesMax = 512 * 1024;
 /** One query of a bulk, or its own error. */
 export interface BulkItem {
   readonly id: string;
-  readonly params: Parameters | Refusal;
+  readonly params: Parameters | ApiError;
 }
 
 /**
  * Parses the body of a bulk request. Each query becomes the parameters of a URL, so that one parser resolves both.
  * Source: seed "Operational Metrics API" §4.2.
  *
- * @throws Refusal for a body that is no bulk, has too many queries, or repeats an id
+ * @throws ApiError for a body that is no bulk, has too many queries, or repeats an id
  */
 export function readBulk(body: Uint8Array): readonly BulkItem[] {
   const value = parseJson(body);
-  if (!isObject(value)) throw new Refusal("invalid_request", "the body is not a JSON object; send one");
+  if (!isObject(value)) throw new ApiError("invalid_request", "the body is not a JSON object; send one");
   const { queries, ...others } = value as { readonly queries?: unknown };
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw refuseField("unknown_parameter", shown(unknown), `${shown(unknown)} is not a member of a bulk; remove it`);
+    throw invalidField("unknown_parameter", shown(unknown), `${shown(unknown)} is not a member of a bulk; remove it`);
   if (!Array.isArray(queries) || queries.length === 0 || queries.length > bulkQueriesMax) {
-    throw refuseField(
+    throw invalidField(
       "invalid_request",
       "queries",
       `queries is not valid; use a list of 1 to ${bulkQueriesMax} queries`,
@@ -39,18 +39,18 @@ export function readBulk(body: Uint8Array): readonly BulkItem[] {
   const repeated = ids.find((id, index) => ids.indexOf(id) < index);
   if (repeated === undefined) return items;
   const detail = `queries has the id ${shown(repeated)} twice; use unique ids`;
-  throw refuseField("invalid_request", "queries", detail);
+  throw invalidField("invalid_request", "queries", detail);
 }
 
 function readItem(query: unknown, index: number): BulkItem {
   const field = `queries[${index}]`;
-  if (!isObject(query)) throw refuseField("invalid_request", field, `${field} is not a JSON object; send one`);
+  if (!isObject(query)) throw invalidField("invalid_request", field, `${field} is not a JSON object; send one`);
   const { id, ...members } = query as { readonly id?: unknown };
   if (typeof id !== "string" || id === "" || Array.from(id).length > bulkIdLengthMax) {
     const detail = `${field}.id is not valid; use a string of 1 to ${bulkIdLengthMax} characters`;
-    throw refuseField("invalid_request", `${field}.id`, detail);
+    throw invalidField("invalid_request", `${field}.id`, detail);
   }
-  return { id, params: resultOrError(() => paramsOf(members), Refusal) };
+  return { id, params: resultOrError(() => paramsOf(members), ApiError) };
 }
 
 function paramsOf(members: object): Parameters {
@@ -62,11 +62,11 @@ type Pair = readonly [name: string, values: readonly string[]];
 /** Converts one member. Only filters have members of their own; lists are repeated or joined as in a URL. */
 function memberParams(name: string, value: unknown): readonly Pair[] {
   if (!/^[a-z_]+$/u.test(name))
-    throw refuseField("unknown_parameter", shown(name), `${shown(name)} is not a parameter; remove it`);
+    throw invalidField("unknown_parameter", shown(name), `${shown(name)} is not a parameter; remove it`);
   if (name === "filter") return filterParams(value);
   if (name === "filter_in") return filterInParams(value);
   if (isLabelName(name))
-    throw refuseField("unknown_parameter", name, `${name} is not a member of a query; move it into filter`);
+    throw invalidField("unknown_parameter", name, `${name} is not a member of a query; move it into filter`);
   if (isTextList(value)) return listParams(name, value);
   if (isScalar(value)) return [[name, [String(value)]]];
   throw wrongType(name);
@@ -78,24 +78,24 @@ function listParams(name: string, values: readonly string[]): readonly Pair[] {
   throw wrongType(name);
 }
 
-function wrongType(name: string): Refusal {
-  return refuseField("invalid_request", name, `${name} has a value of the wrong type; see the OpenAPI document`);
+function wrongType(name: string): ApiError {
+  return invalidField("invalid_request", name, `${name} has a value of the wrong type; see the OpenAPI document`);
 }
 
 function filterParams(value: unknown): readonly Pair[] {
   if (!isObject(value) || Array.isArray(value))
-    throw refuseField("invalid_filter", "filter", "filter is not valid; use an object that maps labels to values");
+    throw invalidField("invalid_filter", "filter", "filter is not valid; use an object that maps labels to values");
   return Object.entries(value).map(([label, wanted]): Pair => {
     const name = `filter[${label}]`;
     if (typeof wanted === "string") return [name, [wanted]];
     const advice = isTextList(wanted) ? "use filter_in for several values" : "use a text";
-    throw refuseField("invalid_filter", shown(name), `${shown(name)} is not valid; ${advice}`);
+    throw invalidField("invalid_filter", shown(name), `${shown(name)} is not valid; ${advice}`);
   });
 }
 
 function filterInParams(value: unknown): readonly Pair[] {
   if (!isObject(value) || Array.isArray(value)) {
-    throw refuseField(
+    throw invalidField(
       "invalid_filter",
       "filter_in",
       "filter_in is not valid; use an object that maps labels to lists of values",
@@ -104,13 +104,13 @@ function filterInParams(value: unknown): readonly Pair[] {
   return Object.entries(value).map(([label, wanted]): Pair => {
     const name = `filter_in[${label}]`;
     if (isTextList(wanted) && wanted.length > 0) return [name, wanted];
-    throw refuseField("invalid_filter", shown(name), `${shown(name)} is not valid; use a list of strings`);
+    throw invalidField("invalid_filter", shown(name), `${shown(name)} is not valid; use a list of strings`);
   });
 }
 
 function joined(labels: readonly string[]): string {
   const odd = labels.find((label) => label.includes(","));
-  if (odd !== undefined) throw refuseField("invalid_group_by", "group_by", `${shown(odd)} is not a label; remove it`);
+  if (odd !== undefined) throw invalidField("invalid_group_by", "group_by", `${shown(odd)} is not a label; remove it`);
   return labels.join(",");
 }
 

@@ -2,7 +2,7 @@
 // rights are checked elsewhere.
 import { filterValuesMax, metricsMax, seriesMax, seriesPagesMax, textLengthMax } from "../../../api/queries.ts";
 import { type LabelName, labelNames } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import {
   adviceOnLabel,
@@ -37,7 +37,7 @@ export type Filters = ReadonlyMap<LabelName, readonly string[]>;
  *
  * @param known names for the advice. @default no name is advised
  * @param form how the route writes a filter. @default `filter[region]=eu`
- * @throws Refusal `unknown_parameter` that names it
+ * @throws ApiError `unknown_parameter` that names it
  */
 export function refuseUnknown(
   params: Parameters,
@@ -50,13 +50,13 @@ export function refuseUnknown(
   const [value = ""] = params.get(unknown) ?? [];
   const advice = adviceOnParameter(unknown, forbiddenValue(value) === undefined ? value : "", known, form);
   const name = shown(unknown);
-  throw refuseField("unknown_parameter", name, `${name} is not a parameter of this route; ${advice}`);
+  throw invalidField("unknown_parameter", name, `${name} is not a parameter of this route; ${advice}`);
 }
 
-/** The value of a parameter; undefined without one. @throws Refusal when it is repeated, empty or too long */
+/** The value of a parameter; undefined without one. @throws ApiError when it is repeated, empty or too long */
 export function readOne(params: Parameters, name: string, code: ErrorCode = "invalid_request"): string | undefined {
   const values = params.get(name) ?? [];
-  if (values.length > 1) throw refuseField(code, name, `${shown(name)} is given ${values.length} times; send it once`);
+  if (values.length > 1) throw invalidField(code, name, `${shown(name)} is given ${values.length} times; send it once`);
   requireLength(values[0], name, code);
   return values[0];
 }
@@ -65,7 +65,7 @@ export function readOne(params: Parameters, name: string, code: ErrorCode = "inv
  * The values of a repeatable parameter; undefined without any.
  *
  * @param longest characters of a value. @default those of a name
- * @throws Refusal for too many values, and for an empty or too long one
+ * @throws ApiError for too many values, and for an empty or too long one
  */
 export function readMany(
   params: Parameters,
@@ -76,7 +76,7 @@ export function readMany(
   const values = params.get(name);
   if (values === undefined) return undefined;
   if (values.length > most) {
-    throw refuseField(
+    throw invalidField(
       "invalid_request",
       name,
       `${name} is given ${values.length} times; send it at most ${most} times`,
@@ -86,19 +86,19 @@ export function readMany(
   return values;
 }
 
-/** @throws Refusal for an empty and for a too long text */
+/** @throws ApiError for an empty and for a too long text */
 export function requireLength(
   text: string | undefined,
   name: string,
   code: ErrorCode,
   longest: number = textLengthMax,
 ): void {
-  if (text === "") throw refuseField(code, name, `${shown(name)} is empty; set a value or remove it`);
+  if (text === "") throw invalidField(code, name, `${shown(name)} is empty; set a value or remove it`);
   if (text === undefined || Array.from(text).length <= longest) return;
-  throw refuseField(code, shown(name), `${shown(name)} has ${text.length} characters; the limit is ${longest}`);
+  throw invalidField(code, shown(name), `${shown(name)} has ${text.length} characters; the limit is ${longest}`);
 }
 
-/** The value of a parameter with a closed list of words; undefined without one. @throws Refusal that lists them */
+/** The value of a parameter with a closed list of words; undefined without one. @throws ApiError that lists them */
 export function readWord<Word extends string>(
   params: Parameters,
   name: string,
@@ -108,23 +108,23 @@ export function readWord<Word extends string>(
   const text = readOne(params, name, code);
   const word = words.find((candidate) => candidate === text);
   if (text !== undefined && word === undefined)
-    throw refuseField(code, name, `${name}=${shown(text)} is not known; use one of ${words.join(", ")}`);
+    throw invalidField(code, name, `${name}=${shown(text)} is not known; use one of ${words.join(", ")}`);
   return word;
 }
 
 /**
  * Checks the values of one filter and brings them into their one form: sorted, without duplicates.
  *
- * @throws Refusal `invalid_filter` that names the field
+ * @throws ApiError `invalid_filter` that names the field
  */
 export function filterValues(values: readonly string[], field: string): readonly string[] {
   // The message leaves out the value, because it can be personal data.
   const fault = values.map(forbiddenValue).find((one) => one !== undefined);
-  if (fault !== undefined) throw refuseField("invalid_filter", field, `the value of ${field} ${fault}`);
+  if (fault !== undefined) throw invalidField("invalid_filter", field, `the value of ${field} ${fault}`);
   const distinct = [...new Set(values)].sort();
   if (distinct.length > 0 && distinct.length <= queryLimits.filterValuesMax) return distinct;
   const detail = `${field} has ${distinct.length} values; give it 1 to ${queryLimits.filterValuesMax}`;
-  throw refuseField("invalid_filter", field, detail);
+  throw invalidField("invalid_filter", field, detail);
 }
 
 const labelsByName: ReadonlyMap<string, LabelName> = new Map(labelNames.map((label) => [label, label]));
@@ -133,7 +133,7 @@ const labelsByName: ReadonlyMap<string, LabelName> = new Map(labelNames.map((lab
  * Checks a label of the closed list.
  *
  * @param known the labels that an error lists. @default all of them
- * @throws Refusal `forbidden_label`, or `code` for a name that is not a label
+ * @throws ApiError `forbidden_label`, or `code` for a name that is not a label
  */
 export function readLabel(
   name: string,
@@ -142,14 +142,14 @@ export function readLabel(
   known: () => KnownNames | undefined = () => undefined,
 ): LabelName {
   if (isForbiddenLabel(name)) {
-    throw refuseField(
+    throw invalidField(
       "forbidden_label",
       shown(field),
       `the label ${shown(name)} is forbidden because it is personal data; remove it`,
     );
   }
   const label = labelsByName.get(name);
-  if (label === undefined) throw refuseField(code, shown(field), `${shown(name)} ${adviceOnLabel(name, known())}`);
+  if (label === undefined) throw invalidField(code, shown(field), `${shown(name)} ${adviceOnLabel(name, known())}`);
   return label;
 }
 

@@ -1,7 +1,7 @@
 // The parameters of queries and instants as one closed form. The values of single parameters are in `parameters.ts`.
 import { type Downsample, downsamples } from "../../../api/queries.ts";
 import { type Aggregation, aggregations, type LabelName, labelNames } from "../../../crds/config.ts";
-import { Refusal, refuseField, renameFields } from "../../errors/refusal.ts";
+import { ApiError, invalidField, renameFields } from "../../errors/api-error.ts";
 import { adviceOnAggregation, type KnownNames, shown } from "./known-names.ts";
 import {
   type Filters,
@@ -65,7 +65,7 @@ const noNames: FindNames = () => undefined;
 const windowNames = ["from", "to", "last", "step"];
 const filterNames = labelNames.flatMap((label) => [`filter[${label}]`, `filter_in[${label}]`]);
 
-/** Parses the parameters of `GET /v1/metrics/query`. @throws Refusal 400 that names the invalid parameter */
+/** Parses the parameters of `GET /v1/metrics/query`. @throws ApiError 400 that names the invalid parameter */
 export function readQuery(
   params: Parameters,
   findNames: FindNames = noNames,
@@ -75,7 +75,7 @@ export function readQuery(
   return { selection: readSelection(params, findNames), window };
 }
 
-/** Parses the parameters of `GET /v1/metrics/instant`. @throws Refusal 400 that names the invalid parameter */
+/** Parses the parameters of `GET /v1/metrics/instant`. @throws ApiError 400 that names the invalid parameter */
 export function readInstant(
   params: Parameters,
   findNames: FindNames = noNames,
@@ -84,7 +84,7 @@ export function readInstant(
   return { selection: readSelection(params, findNames), ts: readRequestedTime(params, "ts") };
 }
 
-/** Refuses the first parameter that is neither a filter nor known. @throws Refusal `unknown_parameter` */
+/** Refuses the first parameter that is neither a filter nor known. @throws ApiError `unknown_parameter` */
 export function refuseOthers(params: Parameters, known: readonly string[]): void {
   refuseUnknown(params, (name) => isFilter(name) || known.includes(name), [...known, ...filterNames]);
 }
@@ -116,7 +116,7 @@ function once(find: Known): Known {
 
 function readMetrics(params: Parameters): readonly string[] {
   const metrics = [...new Set(readMany(params, "metric", queryLimits.metricsMax))].sort();
-  if (metrics.length === 0) throw refuseField("invalid_request", "metric", "the request has no metric; add metric=");
+  if (metrics.length === 0) throw invalidField("invalid_request", "metric", "the request has no metric; add metric=");
   return metrics;
 }
 
@@ -125,13 +125,13 @@ function readAggregation(params: Parameters, known: Known): Aggregation | undefi
   const aggregation = words.agg.find((one) => one === text);
   if (text === undefined || aggregation !== undefined) return aggregation;
   const advice = adviceOnAggregation(text, words.agg, known());
-  throw refuseField("invalid_aggregation", "agg", `agg=${shown(text)} ${advice}`);
+  throw invalidField("invalid_aggregation", "agg", `agg=${shown(text)} ${advice}`);
 }
 
 /**
  * Parses the filters: `filter[label]` has one exact value, `filter_in[label]` is repeated for several.
  *
- * @throws Refusal `forbidden_label`, `invalid_filter`
+ * @throws ApiError `forbidden_label`, `invalid_filter`
  */
 export function readFilters(params: Parameters, known: Known = () => undefined): Filters {
   const filters = new Map<LabelName, readonly string[]>();
@@ -141,7 +141,7 @@ export function readFilters(params: Parameters, known: Known = () => undefined):
     const governed = readLabel(label, name, "invalid_filter", () => filterable(known()));
     if (filters.has(governed)) {
       const detail = `${governed} has filter[${governed}] and filter_in[${governed}]; use one of them`;
-      throw refuseField("invalid_filter", name, detail);
+      throw invalidField("invalid_filter", name, detail);
     }
     const values = name.startsWith("filter_in[") ? readListed(params, name) : [readFilterValue(params, name)];
     filters.set(governed, filterValues(values, name));
@@ -154,7 +154,7 @@ export function readFilters(params: Parameters, known: Known = () => undefined):
  * this parameter. The rights and the catalog know values only.
  */
 export function withFieldsOf(params: Parameters, error: unknown): unknown {
-  if (!(error instanceof Refusal)) return error;
+  if (!(error instanceof ApiError)) return error;
   return renameFields(error, (field) => {
     const listed = field.replace("filter[", "filter_in[");
     if (params.has(field)) return field;
@@ -172,7 +172,7 @@ function readListed(params: Parameters, name: string): readonly string[] {
   const values = params.get(name) ?? [];
   if (values.length > queryLimits.filterValuesMax) {
     const detail = `${shown(name)} has ${values.length} values; give it 1 to ${queryLimits.filterValuesMax}`;
-    throw refuseField("invalid_filter", name, detail);
+    throw invalidField("invalid_filter", name, detail);
   }
   for (const value of values) requireLength(value, name, "invalid_filter");
   return values;
@@ -183,10 +183,10 @@ function readFilterValue(params: Parameters, name: string): string {
   if (given > 1) {
     const several = shown(name.replace("filter[", "filter_in["));
     const detail = `${shown(name)} is given ${given} times; send it once, or use ${several} for several values`;
-    throw refuseField("invalid_filter", name, detail);
+    throw invalidField("invalid_filter", name, detail);
   }
   const value = readOne(params, name, "invalid_filter");
-  if (value === undefined) throw refuseField("invalid_filter", name, `${name} has no value; set one`);
+  if (value === undefined) throw invalidField("invalid_filter", name, `${name} has no value; set one`);
   return value;
 }
 
@@ -195,23 +195,23 @@ function readGroupBy(params: Parameters, known: Known): readonly LabelName[] {
   if (text === undefined) return [];
   const labels = text.split(",").map((name) => readLabel(name.trim(), "group_by", "invalid_group_by", known));
   if (new Set(labels).size < labels.length)
-    throw refuseField("invalid_group_by", "group_by", `group_by=${shown(text)} contains a label twice; remove one`);
+    throw invalidField("invalid_group_by", "group_by", `group_by=${shown(text)} contains a label twice; remove one`);
   return labels.sort();
 }
 
-/** The start and the end of a window. @throws Refusal `invalid_time`, `invalid_window` */
+/** The start and the end of a window. @throws ApiError `invalid_time`, `invalid_window` */
 export function readSpan(params: Parameters): Pick<RequestedTimes, "from" | "to"> {
   const times = { from: readRequestedTime(params, "from"), to: readRequestedTime(params, "to") };
   const last = readOne(params, "last", "invalid_window");
   if (last === undefined) return times;
   if (times.from !== undefined || times.to !== undefined)
-    throw refuseField("invalid_window", "last", "last cannot be combined with from or to; use one of them");
+    throw invalidField("invalid_window", "last", "last cannot be combined with from or to; use one of them");
   const seconds = parseDuration(last);
   if (seconds !== undefined) return { from: { agoMs: seconds * 1_000 }, to: undefined };
-  throw refuseField("invalid_window", "last", `last=${shown(last)} is not a duration; use one such as 30m, 6h or 7d`);
+  throw invalidField("invalid_window", "last", `last=${shown(last)} is not a duration; use one such as 30m, 6h or 7d`);
 }
 
-/** Parses a time of any form; undefined without one. @throws Refusal `invalid_time` */
+/** Parses a time of any form; undefined without one. @throws ApiError `invalid_time` */
 function readRequestedTime(params: Parameters, name: string): RequestedTime | undefined {
   const text = readOne(params, name, "invalid_time");
   if (text === undefined) return undefined;
@@ -225,7 +225,7 @@ function readStep(params: Parameters): number | undefined {
   if (text === undefined) return undefined;
   const seconds = parseDuration(text);
   if (seconds !== undefined) return seconds;
-  throw refuseField("invalid_step", "step", `step=${shown(text)} is not a duration; use one such as 10s, 1m or 1h`);
+  throw invalidField("invalid_step", "step", `step=${shown(text)} is not a duration; use one such as 10s, 1m or 1h`);
 }
 
 function isFilter(parameter: string): boolean {
@@ -236,12 +236,12 @@ function filterLabel(parameter: string): string | undefined {
   return /^filter(?:_in)?\[(.*)\]$/su.exec(parameter)?.[1];
 }
 
-/** Parses a whole number from 1; undefined without one. @throws Refusal `invalid_limit`, `invalid_page` */
+/** Parses a whole number from 1; undefined without one. @throws ApiError `invalid_limit`, `invalid_page` */
 export function readCount(params: Parameters, name: "limit" | "page", max: number): number | undefined {
   const code = name === "limit" ? "invalid_limit" : "invalid_page";
   const text = readOne(params, name, code);
   if (text === undefined) return undefined;
   const count = /^[1-9]\d{0,8}$/u.test(text) ? Number(text) : Number.NaN;
   if (count <= max) return count;
-  throw refuseField(code, name, `${name}=${shown(text)} is not valid; use an integer from 1 to ${max}`);
+  throw invalidField(code, name, `${name}=${shown(text)} is not valid; use an integer from 1 to ${max}`);
 }

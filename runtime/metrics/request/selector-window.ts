@@ -1,4 +1,4 @@
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import type { SelectorTimes, Stamps } from "./selector.ts";
 import { formatAlike, formatDuration } from "./time.ts";
 import {
@@ -31,7 +31,7 @@ export interface SelectorWindow {
  *
  * @param widthSeconds time that each point covers. Undefined: the greater of L and the step; in an instant the smallest
  *   step
- * @throws Refusal `invalid_window`, `invalid_step`; the details of wrong times are those of Prometheus
+ * @throws ApiError `invalid_window`, `invalid_step`; the details of wrong times are those of Prometheus
  */
 export function resolveSelectorWindow(
   times: SelectorTimes,
@@ -114,26 +114,26 @@ function requireWidth(widthSeconds: number | undefined, smallest: number): void 
   if (Number.isSafeInteger(widthSeconds) && widthSeconds >= smallest) return;
   const [own, wider] = alike(widthSeconds, Math.max(smallest, Math.ceil(widthSeconds)));
   const reason = widthSeconds < smallest ? `below the minimum range of ${wider}` : "not a whole number of seconds";
-  throw refuseField("invalid_step", "query", `the range [${own}] is ${reason}; use [${wider}]`);
+  throw invalidField("invalid_step", "query", `the range [${own}] is ${reason}; use [${wider}]`);
 }
 
 /** Source of the details: Prometheus HTTP API, "Range queries". */
 function requireRange({ startMs, endMs, stepMs }: RangeTimes): void {
-  if (endMs < startMs) throw refuseField("invalid_window", "end", "end timestamp must not be before start time");
+  if (endMs < startMs) throw invalidField("invalid_window", "end", "end timestamp must not be before start time");
   if (!(stepMs > 0)) {
     const detail = "zero or negative query resolution step widths are not accepted. Try a positive integer";
-    throw refuseField("invalid_step", "step", detail);
+    throw invalidField("invalid_step", "step", detail);
   }
   if ((endMs - startMs) / stepMs > pointsMax) {
     const detail =
       "exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)";
-    throw refuseField("invalid_step", "step", detail);
+    throw invalidField("invalid_step", "step", detail);
   }
   if (stepMs % 1_000 === 0) return;
   const wholeSeconds = Math.ceil(stepMs / 1_000);
   const [own, whole] = alike(stepMs / 1_000, wholeSeconds);
   const detail = `step=${own} is not a whole number of seconds; use step=${whole}`;
-  throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(wholeSeconds) } });
+  throw invalidField("invalid_step", "step", detail, { suggestion: { step: formatDuration(wholeSeconds) } });
 }
 
 /** A step that is no multiple of the grid reads the whole grid. */
@@ -145,7 +145,7 @@ function requirePoints(window: ResolvedWindow, stepSeconds: number): void {
   const detail =
     `step=${own} is not a multiple of ${multiple}, ` +
     `and more than ${pointsMax} points of ${multiple} lie between its ends; use step=${other}`;
-  throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(coarser) } });
+  throw invalidField("invalid_step", "step", detail, { suggestion: { step: formatDuration(coarser) } });
 }
 
 /** Durations in one unit; seconds unless both are whole. */

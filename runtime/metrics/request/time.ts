@@ -1,5 +1,5 @@
 import { durationUnits } from "../../../api/documents.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 
 const isoUtc = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?Z$/u;
 
@@ -137,7 +137,7 @@ export function endAt(time: RequestedTime, nowMs: number): number {
  * @param shown the text as an error may show it
  */
 export function wrongTime(name: string, text: string, shown: string): Error {
-  return refuseField("invalid_time", name, `${name}=${shown} is not a time; ${adviceOn(text)}`);
+  return invalidField("invalid_time", name, `${name}=${shown} is not a time; ${adviceOn(text)}`);
 }
 
 function adviceOn(text: string): string {

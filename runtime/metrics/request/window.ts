@@ -1,6 +1,6 @@
 import { downsamples, type Downsample } from "../../../api/queries.ts";
 import type { ClassLimits } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import {
   formatAlike,
   formatDuration,
@@ -98,7 +98,7 @@ export function pointTimes(grid: Grid): readonly number[] {
  * Fills in defaults, raises the step and aligns both ends. A step that is too fine for the window is raised; a step
  * below the minimum is refused. The end is never in the future. Source: seed "Operational Metrics API" §4.7 and §8.
  *
- * @throws Refusal `invalid_window`, `invalid_step`, `invalid_downsample`
+ * @throws ApiError `invalid_window`, `invalid_step`, `invalid_downsample`
  */
 export function resolveWindow(
   requested: RequestedWindow,
@@ -180,12 +180,12 @@ export function windowSecondsOf({ fromMs, toMs }: Grid): number {
   return (toMs - fromMs) / 1_000;
 }
 
-/** @throws Refusal `invalid_window` for a longer window than the class allows */
+/** @throws ApiError `invalid_window` for a longer window than the class allows */
 export function requireWindow(windowSeconds: number, { maxWindowSeconds }: ClassLimits, field: string): void {
   if (windowSeconds <= maxWindowSeconds) return;
   const [length, longest] = formatWithLimit(windowSeconds, maxWindowSeconds);
   const detail = `the window is ${length} long; this caller's class allows ${longest}`;
-  throw refuseField("invalid_window", field, detail);
+  throw invalidField("invalid_window", field, detail);
 }
 
 function boundsOf(requested: RequestedWindow, { nowMs, limits }: WindowRules): { fromMs: number; toMs: number } {
@@ -198,14 +198,14 @@ function boundsOf(requested: RequestedWindow, { nowMs, limits }: WindowRules): {
   const detail = beforeEnd
     ? `${from} is in the future; use an earlier time`
     : `${from} is not before to=${formatTime(toMs)}; use an earlier from or a later to`;
-  throw refuseField("invalid_window", "from", detail);
+  throw invalidField("invalid_window", "from", detail);
 }
 
 function requireMinimum(stepSeconds: number | undefined, minimum: number): void {
   if (stepSeconds === undefined || stepSeconds >= minimum) return;
   const [own, smallest] = formatAlike(stepSeconds, minimum);
   const detail = `step=${own} is below the minimum step of ${smallest}; use ${smallest} or more`;
-  throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(minimum) } });
+  throw invalidField("invalid_step", "step", detail, { suggestion: { step: formatDuration(minimum) } });
 }
 
 interface RequestedPoints {
@@ -218,13 +218,13 @@ function requireFit(windowSeconds: number, stepSeconds: number, requested: Reque
     const [code, field] = causeOfWidth(stepSeconds, requested);
     const point = formatDuration(stepSeconds);
     const detail = `the window is shorter than one point of ${point}; use a longer window or a finer step`;
-    throw refuseField(code, field, detail);
+    throw invalidField(code, field, detail);
   }
   if (windowSeconds / stepSeconds <= pointsMax) return;
   const widerSeconds = niceStep(windowSeconds / pointsMax);
   const [own, other] = formatAlike(stepSeconds, widerSeconds);
   const detail = `the window has more than ${pointsMax} points of ${own}; use step=${other}`;
-  throw refuseField("invalid_step", "step", detail, { suggestion: { step: formatDuration(widerSeconds) } });
+  throw invalidField("invalid_step", "step", detail, { suggestion: { step: formatDuration(widerSeconds) } });
 }
 
 /** The error code and the field that made the points as wide as they are. */

@@ -28,7 +28,7 @@ const names: readonly string[] = ["metric", "category", "label", "state", "schem
  * `metric`, `category`, `label` and `state` narrow the list. `metric` and `label` are repeatable; a metric needs all
  * labels. Source: seed "Operational Metrics API" §2.5 and §4.4.
  *
- * @throws Refusal for an unknown or invalid parameter, for a caller without the scope or a tenant, and
+ * @throws ApiError for an unknown or invalid parameter, for a caller without the scope or a tenant, and
  *   `schema_version_gone`
  */
 export function catalogResponse(
@@ -92,7 +92,7 @@ export type Thresholds = ReadonlyMap<string, readonly number[]>;
 /**
  * The metrics that a caller may read, by id, until their sunset.
  *
- * @throws Refusal `scope_missing`, `tenant_required`, `tenant_forbidden`
+ * @throws ApiError `scope_missing`, `tenant_required`, `tenant_forbidden`
  */
 export function readableMetrics(
   { caller, tenant, nowMs }: CatalogReader,
@@ -108,7 +108,7 @@ export function readableMetrics(
   return new Map(entries.map((entry) => [entry.metric.id, described(entry, caller, { quotas, thresholds })]));
 }
 
-/** One metric; undefined when no catalog has it. @throws Refusal `metric_forbidden`, `role_missing` */
+/** One metric; undefined when no catalog has it. @throws ApiError `metric_forbidden`, `role_missing` */
 export function describeMetric(
   id: string,
   caller: Caller,

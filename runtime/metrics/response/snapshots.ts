@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { listNames } from "../authorization/access.ts";
 import { measureName, type Query } from "../planning/query.ts";
 import { bytesOfSeries } from "../reads/finish-metric.ts";
@@ -40,7 +40,7 @@ export function findSnapshot(query: Query, nowMs: number, snapshots: Snapshots):
 /**
  * Names the data that was read, and stores it when it has more pages.
  *
- * @throws Refusal `snapshot_gone` when the query names other data
+ * @throws ApiError `snapshot_gone` when the query names other data
  */
 export function takeSnapshot(read: Result, query: Query, nowMs: number, snapshots: Snapshots): QueryData {
   const result = withoutInfinite(read);
@@ -137,11 +137,11 @@ export function snapshotOf({ series }: Result, { window }: Query): string {
   return hash("sha256", Buffer.concat(parts), "base64url").slice(0, snapshotLength);
 }
 
-/** @throws Refusal `snapshot_gone` */
+/** @throws ApiError `snapshot_gone` */
 function requireSnapshot(pinned: string | undefined, snapshot: string): void {
   if (pinned === undefined || pinned === snapshot) return;
   const detail = "the data has changed since that page; restart from page 1 with the from and to of its response";
-  throw refuseField("snapshot_gone", "snapshot", detail);
+  throw invalidField("snapshot_gone", "snapshot", detail);
 }
 
 /**

@@ -31,7 +31,7 @@ interface SelectorsSources extends QuerySources {
 /**
  * Handles leaves, step by step: authorize, plan, admit, then read each from the caches or the stores.
  *
- * @throws Refusal when a leaf, or all of them together, would be refused as a native query; the signal's reason
+ * @throws ApiError when a leaf, or all of them together, would be refused as a native query; the signal's reason
  */
 export async function handleSelectors(run: SelectorsRun, sources: SelectorsSources): Promise<SelectorsResult> {
   const startMs = performance.now();

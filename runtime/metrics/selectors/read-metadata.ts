@@ -1,6 +1,6 @@
 // Looks up the labels of series within the rights of a caller. Each metric is read by one closed query of one point.
 import type { LabelName, MetricConfig } from "../../../crds/config.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { runBounded } from "../../stores/limits/fan-out.ts";
 import type { Caller } from "../authorization/access.ts";
 import type { LabelValues, LookUp, MetricsApi, RequestContext, SeriesLabels } from "../metrics-api.ts";
@@ -36,14 +36,14 @@ interface AdmittedLookUp {
 interface LookUpSources extends LookUpContext {
   /** Handles leaves: it charges, reads and caches them. */
   readonly leaves: (request: SelectorsRequest) => Promise<SelectorsResult>;
-  /** Admits the look-up before its first read. @throws Refusal */
+  /** Admits the look-up before its first read. @throws ApiError */
   readonly admit: (metrics: readonly MetricConfig[]) => Promise<AdmittedLookUp>;
 }
 
 /**
  * The values of a label, sorted. Metrics without the label have none.
  *
- * @throws Refusal as a query of each metric does; `result_too_large`; of a store when every metric fails
+ * @throws ApiError as a query of each metric does; `result_too_large`; of a store when every metric fails
  */
 async function readLabelValues(
   request: LookUp & { readonly label: LabelName },
@@ -76,7 +76,7 @@ function unlabelledOf(label: LabelName, selected: readonly SelectedMetric[]): re
 /**
  * The labels of the series of metrics, by metric and labels.
  *
- * @throws Refusal as {@link readLabelValues}
+ * @throws ApiError as {@link readLabelValues}
  */
 async function readSeriesLabels(request: LookUp, sources: LookUpSources): Promise<SeriesLabels> {
   const selected = selectMetrics(request, undefined, sources);
@@ -106,7 +106,7 @@ async function readSeriesLabels(request: LookUp, sources: LookUpSources): Promis
   };
 }
 
-/** The metrics that one look-up reads. @throws Refusal `region_forbidden` when none may be read over its regions */
+/** The metrics that one look-up reads. @throws ApiError `region_forbidden` when none may be read over its regions */
 function readable(selected: readonly SelectedMetric[]): Pick<LabelValues, "leftOut" | "unread"> & {
   readonly metrics: readonly SelectedMetric[];
 } {
@@ -152,14 +152,14 @@ function readOf(settled: readonly PromiseSettledResult<SelectorsResult>[]): Read
     found: results.map((result) => presentLabels(result)),
     isPartial: failures.length > 0 || results.some((result) => result?.isPartial === true),
     regions: unitedRegions(results.flatMap((result) => result?.regions ?? [])),
-    failures: [...new Set(failures.map((failure) => (failure as Refusal).message))],
+    failures: [...new Set(failures.map((failure) => (failure as ApiError).message))],
     headers: headersOf(results.flatMap((result) => (result === undefined ? [] : [result.headers]))),
   };
 }
 
 /** True for a failure of the stores of one metric, or of its quota. */
 function isOfOne(failure: unknown): boolean {
-  if (!(failure instanceof Refusal)) return false;
+  if (!(failure instanceof ApiError)) return false;
   return failure.status === 429 || (failure.status >= 500 && failure.code !== "internal");
 }
 
@@ -182,7 +182,7 @@ function headersOf(all: readonly Readonly<Record<string, string>>[]): Readonly<R
 function requireBound(count: number): void {
   if (count <= foundMax) return;
   const detail = `the lookup finds ${count} of them; narrow it to at most ${foundMax} with matchers`;
-  throw new Refusal("result_too_large", detail);
+  throw new ApiError("result_too_large", detail);
 }
 
 function compareText(one: string, other: string): number {
@@ -193,7 +193,7 @@ function compareText(one: string, other: string): number {
 interface LookUpsOptions {
   /** Handles leaves of a look-up, which took its request token. */
   readonly leaves: MetricsApi["leaves"];
-  /** Admits a look-up of metrics: one request token. @throws Refusal */
+  /** Admits a look-up of metrics: one request token. @throws ApiError */
   readonly admit: (caller: Caller, metrics: readonly MetricConfig[]) => Promise<AdmittedLookUp>;
   /** The configuration that applies. */
   readonly queryContext: () => QueryContext;

@@ -1,5 +1,5 @@
 import type { RegionState } from "../../../api/queries.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { queryBytesMax, type ReadDeadline } from "../../stores/limits/fan-out.ts";
 import { type ReadMemo, shareReads } from "../../stores/read-middleware.ts";
 import { noReads, type QueryReads } from "../admission/admission.ts";
@@ -50,7 +50,7 @@ interface Shared extends SelectorsReading {
  * Answers all leaves, from the cache of responses or by reads at the same time. Equal reads are sent once, and one
  * deadline bounds them. The first refused leaf ends the others.
  *
- * @throws Refusal as a query does, and `result_too_large` for too many points; the signal's reason
+ * @throws ApiError as a query does, and `result_too_large` for too many points; the signal's reason
  */
 export async function readSelectors(reading: SelectorsReading): Promise<ReadSelectors> {
   const { plans, context, sources, noteReads } = reading;
@@ -113,14 +113,14 @@ async function readNew(plan: Plan, index: number, shared: Shared): Promise<Selec
   return answer;
 }
 
-/** Takes the points of one leaf. @throws Refusal when too few remain */
+/** Takes the points of one leaf. @throws ApiError when too few remain */
 function takePoints({ grid }: Plan, { data }: SelectorResponse, stamps: number, points: Shared["points"]): void {
   points.left -= data.series.length * Math.max(grid.count, stamps);
   if (points.left >= 0) return;
   const detail =
     `the selectors of the expression have more than ${selectorsPointsMax} points in total; ` +
     "use a larger step, a shorter range or fewer groups";
-  throw new Refusal("result_too_large", detail);
+  throw new ApiError("result_too_large", detail);
 }
 
 /** The name of leaves in the cache of responses. */

@@ -1,5 +1,5 @@
 import type { Aggregation, LabelName, MetricConfig } from "../../../crds/config.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { type Access, accessOf, type Caller, classOf } from "../authorization/access.ts";
 import { type Grant, grant, namedTenant, requireMatches, requireReadScope, tenantOf } from "../authorization/policy.ts";
 import type { MetricEntry } from "../catalog-index.ts";
@@ -28,7 +28,7 @@ export interface SelectedMetric {
   /** The tenants of the response: one, but for a look-up of tenants. */
   readonly tenants: readonly string[];
   /** Why the metric may not be read over all regions together. @default it may */
-  readonly apart: Refusal | undefined;
+  readonly apart: ApiError | undefined;
   /** The request means all metrics and names none. */
   readonly isOfAll: boolean;
 }
@@ -40,7 +40,7 @@ const widthsSeconds = [3_600, 6 * 3_600, 24 * 3_600] as const;
  * Resolves the metrics of a look-up against the rights of its caller.
  *
  * @param label whose values are looked up; the tenant needs no named tenant
- * @throws Refusal as a query of each metric does
+ * @throws ApiError as a query of each metric does
  */
 export function selectMetrics(
   { selectors, tenant, isOfAll = false, requiresMatches = false }: LookUp,
@@ -73,7 +73,7 @@ function grantsOrNone(entry: MetricEntry, filters: Filters, caller: Caller, acce
   try {
     return grantsOf(entry, filters, caller, access);
   } catch (error) {
-    if (error instanceof Refusal && ["region_forbidden", "environment_forbidden"].includes(error.code))
+    if (error instanceof ApiError && ["region_forbidden", "environment_forbidden"].includes(error.code))
       return undefined;
     throw error;
   }
@@ -133,13 +133,13 @@ function grantIn(region: string, { entry, filters, caller, access }: Granting): 
   try {
     return [grant([entry], new Map([...filters, ["region", [region]]]), caller, access)];
   } catch (error) {
-    if (isOfRegions(error) || (error instanceof Refusal && error.code === "invalid_filter")) return [];
+    if (isOfRegions(error) || (error instanceof ApiError && error.code === "invalid_filter")) return [];
     throw error;
   }
 }
 
-function isOfRegions(error: unknown): error is Refusal {
-  return error instanceof Refusal && error.code === "region_forbidden";
+function isOfRegions(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === "region_forbidden";
 }
 
 /**

@@ -1,4 +1,4 @@
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { runAdmitted } from "../admission/admission.ts";
 import { totalCost } from "../admission/cost.ts";
 import { requireReadScope } from "../authorization/policy.ts";
@@ -31,7 +31,7 @@ type HistoryHandler = (request: SloRequest, context: SloContext) => Promise<Metr
  * Creates the handler of `GET /v1/metrics/slo/history`, with its cache, which outlives a configuration. The caller sees
  * the objectives that `GET /v1/metrics/slo` shows it, and needs a token for public ones too.
  *
- * @throws Refusal for an error of the caller, `not_found` for an objective that it does not see, `store_failed` and
+ * @throws ApiError for an error of the caller, `not_found` for an objective that it does not see, `store_failed` and
  *   `store_timeout` when no store responded; the signal's reason
  */
 export function createSloHistoryHandler(options: SloOptions): HistoryHandler {
@@ -75,19 +75,19 @@ export function createSloHistoryHandler(options: SloOptions): HistoryHandler {
 /** The one view that a request names. */
 function selectView({ params, caller, context: { nowMs } }: SloRequest, { slos, quotas }: SloContext) {
   const name = readOne(params, "slo");
-  if (name === undefined) throw refuseField("invalid_request", "slo", "the request has no objective; add slo=");
+  if (name === undefined) throw invalidField("invalid_request", "slo", "the request has no objective; add slo=");
   const { views, schemaVersion } = selectSlos(params, caller, { slos, quotas }, nowMs);
   const [view, ...others] = views;
-  if (view === undefined) throw new Refusal("not_found", `The objective ${shown(name)} does not exist.`);
+  if (view === undefined) throw new ApiError("not_found", `The objective ${shown(name)} does not exist.`);
   if (others.length > 0) throw severalViews(views);
   return { view, schemaVersion };
 }
 
-function severalViews(views: readonly SloView[]): Refusal {
+function severalViews(views: readonly SloView[]): ApiError {
   const field = new Set(views.map(({ slo }) => slo.domain)).size > 1 ? "domain" : "region";
   const values = views.map(({ slo, grant }) => (field === "domain" ? slo.domain : grant.regions.join("+")));
   const named = [...new Set(values)].sort().join(", ");
-  return refuseField(
+  return invalidField(
     "invalid_request",
     field,
     `the objective has ${views.length} histories; select one ${field} of ${named}`,

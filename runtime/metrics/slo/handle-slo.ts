@@ -48,7 +48,7 @@ type SloHandler = (request: SloRequest, context: SloContext) => Promise<MetricsR
  * "Operational Metrics API" §2.5 and §4.5.
  *
  * @param elapsed monotonic milliseconds
- * @throws Refusal for an error of the caller, `store_failed` and `store_timeout` when no store responded; the signal's
+ * @throws ApiError for an error of the caller, `store_failed` and `store_timeout` when no store responded; the signal's
  *   reason
  */
 export function createSloHandler({ elapsed, ...options }: SloOptions & { readonly elapsed: () => number }): SloHandler {

@@ -1,5 +1,5 @@
 import type { QueryClass } from "../../../crds/config.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { type FanOutOptions, queryBytesMax } from "../../stores/limits/fan-out.ts";
 import { type ReadMemo, shareReads, tracedReads } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store.ts";
@@ -127,13 +127,13 @@ function isLate({ outcome }: PartOutcome): boolean {
   return !outcome.ok && outcome.error.kind === "late";
 }
 
-/** Requires that a store answered. @throws Refusal `store_timeout` when all were late, else `store_failed` */
+/** Requires that a store answered. @throws ApiError `store_timeout` when all were late, else `store_failed` */
 export function requireSomeStore(outcomes: readonly PartOutcome[]): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.length === 0 || errors.length < outcomes.length) return;
   const code = errors.every(({ kind }) => kind === "late") ? "store_timeout" : "store_failed";
   const regions = regionReports(outcomes).map(({ region, state }) => `${region} (${state})`);
-  throw new Refusal(code, `no store responded for any of these objectives: ${regions.join(", ")}; retry later`, {
+  throw new ApiError(code, `no store responded for any of these objectives: ${regions.join(", ")}; retry later`, {
     retryAfterSeconds: retryAfterOf(errors),
     cause: new AggregateError(errors, "no store responded"),
   });

@@ -1,6 +1,6 @@
 import type { CatalogConfig, LabelName, RuntimeConfig, SloConfig } from "../../../crds/config.ts";
 import { didYouMean } from "../../errors/near-names.ts";
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
 import { type Access, accessOf, allows, type Caller, publicReadScope } from "../authorization/access.ts";
 import { type Grant, grant, mayRead, requireReadScope, tenantOf } from "../authorization/policy.ts";
@@ -36,7 +36,7 @@ const names: readonly string[] = ["domain", "slo", "schema_version", ...isolatio
  * `tenant`. A caller without a token sees the public objectives of the tenant that it names. Source: seed "Operational
  * Metrics API" §4.5 and §5.
  *
- * @throws Refusal for an unknown or invalid parameter, for a tenant or region that is not allowed to the caller, and
+ * @throws ApiError for an unknown or invalid parameter, for a tenant or region that is not allowed to the caller, and
  *   for a name, domain, region or environment that none of the objectives has
  */
 export function selectSlos(params: Parameters, caller: Caller, queryContext: SloContext, nowMs: number): SloSelection {
@@ -75,7 +75,7 @@ export function selectSlos(params: Parameters, caller: Caller, queryContext: Slo
  * The objectives of a domain and a name. A caller without any objective gets an empty list, so that it learns nothing
  * about those of others.
  *
- * @throws Refusal `not_found` for a name, and `invalid_filter` for a domain, that no visible objective has
+ * @throws ApiError `not_found` for a name, and `invalid_filter` for a domain, that no visible objective has
  */
 function namedOf(
   visible: readonly SloEntry[],
@@ -86,22 +86,22 @@ function namedOf(
   if (domain !== undefined && ofDomain.length === 0 && visible.length > 0) {
     const near = didYouMean(domain, new Set(visible.map(({ slo }) => slo.domain)));
     const detail = `no objective visible to this caller has the domain ${shown(domain)}`;
-    throw refuseField("invalid_filter", "domain", `${detail}; ${near}use a different one`);
+    throw invalidField("invalid_filter", "domain", `${detail}; ${near}use a different one`);
   }
   const wanted = ofDomain.filter(({ slo }) => slo.name === (name ?? slo.name));
   if (name === undefined || wanted.length > 0) return wanted;
   const near = didYouMean(name, new Set(ofDomain.map(({ slo }) => slo.name))).trimEnd();
-  throw new Refusal("not_found", `The objective ${shown(name)} does not exist${near === "" ? "." : `; ${near}`}`);
+  throw new ApiError("not_found", `The objective ${shown(name)} does not exist${near === "" ? "." : `; ${near}`}`);
 }
 
-/** Rejects a region or environment that no store of any objective has. @throws Refusal `invalid_filter` */
+/** Rejects a region or environment that no store of any objective has. @throws ApiError `invalid_filter` */
 function requireNoPlace(filters: Filters): void {
   const named = (["region", "environment"] as const).filter((label) => filters.has(label));
   const [field] = named;
   if (field === undefined) return;
   const place = named.map((label) => `the ${label} ${shown(filters.get(label)?.join() ?? "")}`).join(" and ");
   const detail = `no store of these objectives has ${place}; use a different one`;
-  throw refuseField("invalid_filter", field, detail);
+  throw invalidField("invalid_filter", field, detail);
 }
 
 function readIsolation(params: Parameters): Filters {
@@ -109,7 +109,7 @@ function readIsolation(params: Parameters): Filters {
   for (const name of isolationNames) {
     const value = readOne(params, name, "invalid_filter");
     const fault = value === undefined ? undefined : forbiddenValue(value);
-    if (fault !== undefined) throw refuseField("invalid_filter", name, `the value of ${name} ${fault}`);
+    if (fault !== undefined) throw invalidField("invalid_filter", name, `the value of ${name} ${fault}`);
     if (value !== undefined) filters.set(name, [value]);
   }
   return filters;
@@ -128,7 +128,7 @@ function isPublicFor(slo: SloEntry["slo"], tenant: string): boolean {
 function requireRegion(filters: Filters, { regions }: Access): void {
   const requested = filters.get("region")?.[0];
   if (requested === undefined || allows(regions, requested)) return;
-  throw refuseField(
+  throw invalidField(
     "region_forbidden",
     "region",
     `this caller is not allowed to read the region ${shown(requested)}; use a different one`,

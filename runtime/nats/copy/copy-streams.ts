@@ -61,7 +61,7 @@ export async function copyStreams(copy: StreamsCopy): Promise<readonly StreamInf
   return Promise.all(names.map((name) => streamInfo(copy.to, name)));
 }
 
-/** @throws Unanswered and JetStreamRefusal when JetStream is not there within a minute */
+/** @throws Unanswered and JetStreamApiError when JetStream is not there within a minute */
 function firstNames(handle: NatsConnectionHandle): Promise<readonly string[]> {
   return repeated(refusedMsMax, () => streamNames(handle, firstRequestMs));
 }

@@ -37,7 +37,7 @@ interface Answer {
   readonly error?: { readonly err_code?: number; readonly code?: number; readonly description?: string };
 }
 
-/** Parses a response of the JetStream API. @throws JetStreamRefusal */
+/** Parses a response of the JetStream API. @throws JetStreamApiError */
 function answerOf(subject: string, payload: Uint8Array): unknown {
   const answer = JSON.parse(Buffer.from(payload).toString()) as Answer;
   const { error } = answer;
@@ -45,7 +45,7 @@ function answerOf(subject: string, payload: Uint8Array): unknown {
   throw new JetStreamRefusal(subject, error.err_code ?? error.code ?? 0, error.description ?? "refused");
 }
 
-/** Calls the JetStream API, again while nobody receives the call. @throws JetStreamRefusal, and Unanswered */
+/** Calls the JetStream API, again while nobody receives the call. @throws JetStreamApiError, and Unanswered */
 export async function callJetStream<T>(
   { requests }: NatsConnectionHandle,
   operation: string,
@@ -57,7 +57,7 @@ export async function callJetStream<T>(
   return answerOf(subject, await untilReceived(request, timeoutMs)) as T;
 }
 
-/** The names of all streams of the account. @throws JetStreamRefusal, and Unanswered without a response in time */
+/** The names of all streams of the account. @throws JetStreamApiError, and Unanswered without a response in time */
 export function streamNames(handle: NatsConnectionHandle, timeoutMs?: number): Promise<readonly string[]> {
   return pages<string>(handle, "STREAM.NAMES", "streams", timeoutMs);
 }
@@ -123,7 +123,7 @@ interface StreamCopy {
  * Copies a stream with its consumers: reads a backup and restores it, part by part. No part is kept: memory holds one
  * window of the source. Sequences, consumers and schedules stay. The target gives the stream a new time of creation.
  *
- * @throws JetStreamRefusal, Unanswered or BackupEnded. The target then keeps an unfinished stream with the mark: a
+ * @throws JetStreamApiError, Unanswered or BackupEnded. The target then keeps an unfinished stream with the mark: a
  * single server what came, a cluster an empty one.
  */
 export async function copyStream({ from, to, stream, mark, replicas }: StreamCopy): Promise<StreamInfo> {

@@ -1,5 +1,5 @@
 // From a tree of the subset to governed queries and operators. It knows the catalog, but neither rights nor data.
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { resultOrError } from "../../errors/result-or-error.ts";
 import { type MetricSelector, selectorsMax } from "../../metrics/request/selector.ts";
 import { type Expression, ExpressionError } from "../language/expression.ts";
@@ -144,7 +144,7 @@ function workingRewrite(
     } catch (error) {
       if (error instanceof ExpressionError) text = error.rewrite;
       // The caller may not read a metric of the text.
-      else if (error instanceof Refusal) return undefined;
+      else if (error instanceof ApiError) return undefined;
       else throw error;
     }
   }

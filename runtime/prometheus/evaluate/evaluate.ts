@@ -1,6 +1,6 @@
 // The operators of expressions over the series of leaves, stamp by stamp. It reads no store and writes no text.
 import type { TimeSlices } from "../../../limits/time-slices.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import { labelsKey } from "../../metrics/planning/plan.ts";
 import type { SelectorSeries, SelectorsResult } from "../../metrics/request/selector.ts";
 import type { Program } from "../compile/program.ts";
@@ -40,7 +40,7 @@ export interface Evaluation {
  * Evaluates a program over the series of its leaves, by the rules of Prometheus.
  *
  * @param result an expression without leaves needs stamps only
- * @throws Refusal `result_too_large`
+ * @throws ApiError `result_too_large`
  */
 export async function evaluate(
   program: Program,
@@ -78,7 +78,7 @@ const pointsMax = 1_000_000;
 interface Work {
   readonly count: number;
   readonly leaf: (index: number) => Vector;
-  /** Counts the points of series. @throws Refusal `result_too_large` */
+  /** Counts the points of series. @throws ApiError `result_too_large` */
   readonly spend: (series: number) => void;
 }
 
@@ -104,7 +104,7 @@ function createWork(leaves: SelectorsResult["leaves"], count: number): Work {
   const spend = (series: number): void => {
     left -= series * count;
     if (left >= 0) return;
-    throw new Refusal(
+    throw new ApiError(
       "result_too_large",
       `the operators of the expression compute more than ${pointsMax} points; use a larger step or fewer series`,
     );

@@ -1,5 +1,5 @@
 import type { LabelName } from "../../../crds/config.ts";
-import { type Refusal, refuseField } from "../../errors/refusal.ts";
+import { type ApiError, invalidField } from "../../errors/api-error.ts";
 import type { DescribedMetric, MetricsApi } from "../../metrics/metrics-api.ts";
 import { shown } from "../../metrics/request/known-names.ts";
 import { type Parameters, readLabel, readMany } from "../../metrics/request/parameters.ts";
@@ -33,7 +33,7 @@ export interface SelectedMetric extends DescribedMetric {
 /**
  * The metrics that the parameters `match[]` select; without the parameter, all that the caller may read.
  *
- * @throws Refusal `invalid_expression`, `unknown_metric`, `metric_forbidden`, `invalid_filter` …
+ * @throws ApiError `invalid_expression`, `unknown_metric`, `metric_forbidden`, `invalid_filter` …
  */
 export function readSelected(
   params: Parameters,
@@ -57,7 +57,7 @@ function selectedBy(
   const known = lookUp(selector.metric) === undefined ? undefined : readable.get(selector.metric);
   if (known === undefined) {
     const detail = `the metric ${shown(selector.metric)} is not in the catalog`;
-    throw refuseField("unknown_metric", "match[]", `${detail}; /prometheus/api/v1/metadata lists the metrics`);
+    throw invalidField("unknown_metric", "match[]", `${detail}; /prometheus/api/v1/metadata lists the metrics`);
   }
   return { ...known, filters: teaching("match[]", () => filtersOf(selector.matchers)) };
 }
@@ -66,7 +66,7 @@ function selectorOf(text: string): Selector {
   const expression = teaching("match[]", () => parseExpression(text));
   if (expression.kind === "selector" && expression.rangeMs === undefined) return expression;
   const detail = 'invalid parameter "match[]": 1:1: use a metric with matchers, such as cpu_util{region="eu"}';
-  throw refuseField("invalid_expression", "match[]", detail);
+  throw invalidField("invalid_expression", "match[]", detail);
 }
 
 function filtersOf(matchers: readonly LabelMatcher[]): SelectedMetric["filters"] {
@@ -74,7 +74,8 @@ function filtersOf(matchers: readonly LabelMatcher[]): SelectedMetric["filters"]
   for (const matcher of matchers) {
     const name = readLabel(matcher.label, "match[]", "invalid_filter");
     const values = valuesOf(matcher);
-    if (filters.has(name)) throw refuseField("invalid_filter", "match[]", `match[] contains ${name} twice; remove one`);
+    if (filters.has(name))
+      throw invalidField("invalid_filter", "match[]", `match[] contains ${name} twice; remove one`);
     if (values !== undefined) filters.set(name, matchedValues(values, "match[]"));
   }
   return filters;
@@ -82,19 +83,19 @@ function filtersOf(matchers: readonly LabelMatcher[]): SelectedMetric["filters"]
 
 /** The catalog as a caller sees it. */
 export interface CallerCatalog {
-  /** One metric; undefined when no catalog has it. @throws Refusal when the caller may not read it */
+  /** One metric; undefined when no catalog has it. @throws ApiError when the caller may not read it */
   readonly lookUp: (metric: string) => KnownMetric | undefined;
   /** Ids that the caller may read. */
   readonly names: () => Iterable<string>;
 }
 
-/** Parses the expression of the parameter `query`. @throws Refusal `invalid_expression` */
+/** Parses the expression of the parameter `query`. @throws ApiError `invalid_expression` */
 export function readExpression(params: Parameters): Expression {
   const text = requireText(params);
   return teaching("query", () => parseExpression(text));
 }
 
-/** Compiles the expression of the parameter `query`. @throws Refusal `invalid_expression`, `metric_forbidden` … */
+/** Compiles the expression of the parameter `query`. @throws ApiError `invalid_expression`, `metric_forbidden` … */
 export function compileFor({ lookUp, names }: CallerCatalog, params: Parameters): CompiledExpression {
   const text = requireText(params);
   return teaching("query", () => compileText(text, lookUp, names));
@@ -103,10 +104,10 @@ export function compileFor({ lookUp, names }: CallerCatalog, params: Parameters)
 function requireText(params: Parameters): string {
   const text = firstOf(params, "query");
   if (text !== undefined) return text;
-  throw refuseField("invalid_expression", "query", 'invalid parameter "query": the request has no expression');
+  throw invalidField("invalid_expression", "query", 'invalid parameter "query": the request has no expression');
 }
 
-/** Runs a step over a text of a parameter. @throws Refusal `invalid_expression` that names the column and a rewrite */
+/** Runs a step over a text of a parameter. @throws ApiError `invalid_expression` that names the column and a rewrite */
 export function teaching<Result>(parameter: string, step: () => Result): Result {
   try {
     return step();
@@ -116,10 +117,10 @@ export function teaching<Result>(parameter: string, step: () => Result): Result 
   }
 }
 
-function refusalOf(parameter: string, { message, column, rewrite }: ExpressionError): Refusal {
+function refusalOf(parameter: string, { message, column, rewrite }: ExpressionError): ApiError {
   const instead = rewrite === undefined ? "" : `; write ${rewrite}`;
   const detail = `invalid parameter "${parameter}": 1:${column}: ${message}${instead}`;
-  return refuseField("invalid_expression", parameter, detail);
+  return invalidField("invalid_expression", parameter, detail);
 }
 
 type Catalog = Pick<MetricsApi, "describe" | "readable">;
@@ -132,7 +133,7 @@ export function callerCatalog(metrics: Catalog, request: PrometheusRequest): Cal
   };
 }
 
-/** The metrics that the caller of a request may read, by id. @throws Refusal `tenant_forbidden`, `tenant_required` */
+/** The metrics that the caller of a request may read, by id. @throws ApiError `tenant_forbidden`, `tenant_required` */
 export function readableOf(
   { readable }: Pick<Catalog, "readable">,
   { caller, tenant, context: { nowMs } }: PrometheusRequest,

@@ -1,5 +1,5 @@
 // Parameters of requests as Prometheus reads them: the first value counts, an empty one is none.
-import { refuseField } from "../../errors/refusal.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { shown } from "../../metrics/request/known-names.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
 import { parseTime } from "../../metrics/request/time.ts";
@@ -26,22 +26,22 @@ export function firstOf(params: Parameters, name: string): string | undefined {
   return value === "" ? undefined : value;
 }
 
-/** The time of an instant query. @throws Refusal `invalid_time` */
+/** The time of an instant query. @throws ApiError `invalid_time` */
 export function readInstantTime(params: Parameters, nowMs: number): number {
   return readTime(params, "time") ?? nowMs;
 }
 
-/** The times of a range query. @throws Refusal `invalid_time`, `invalid_window`, `invalid_step` */
+/** The times of a range query. @throws ApiError `invalid_time`, `invalid_window`, `invalid_step` */
 export function readRange(params: Parameters): RangeTimes {
   const [startMs, endMs] = [requiredTime(params, "start"), requiredTime(params, "end")];
   if (endMs < startMs)
-    throw refuseField("invalid_window", "end", 'invalid parameter "end": end timestamp must not be before start time');
+    throw invalidField("invalid_window", "end", 'invalid parameter "end": end timestamp must not be before start time');
   const stepMs = readStep(params);
   if (Math.floor((endMs - startMs) / stepMs) + 1 > pointsMax + 1) throw tooManyPoints(startMs, endMs);
   return { startMs, endMs, stepMs };
 }
 
-/** The times of a look-up, within the past and the present. @throws Refusal `invalid_time` */
+/** The times of a look-up, within the past and the present. @throws ApiError `invalid_time` */
 export function readLookUpTimes(params: Parameters, nowMs: number): LookUpTimes {
   const endMs = Math.min(readTime(params, "end") ?? nowMs, nowMs);
   const startMs = Math.min(readTime(params, "start") ?? endMs - lookUpMs, endMs - 1_000);
@@ -52,7 +52,7 @@ export function readLookUpTimes(params: Parameters, nowMs: number): LookUpTimes 
  * False for a range that begins after now, which nothing is in. Times in milliseconds, which Grafana sends to find out
  * if there are exemplars, are clamped and count as before.
  *
- * @throws Refusal `invalid_time`
+ * @throws ApiError `invalid_time`
  */
 export function isBeforeNow({ params, context }: Pick<PrometheusRequest, "params" | "context">): boolean {
   const startMs = readTime(params, "start");
@@ -62,14 +62,14 @@ export function isBeforeNow({ params, context }: Pick<PrometheusRequest, "params
 /** Span of a look-up that names no start. */
 const lookUpMs = 3_600_000;
 
-/** A time of seconds or RFC 3339 as Unix milliseconds; undefined without one. @throws Refusal `invalid_time` */
+/** A time of seconds or RFC 3339 as Unix milliseconds; undefined without one. @throws ApiError `invalid_time` */
 function readTime(params: Parameters, name: string): number | undefined {
   const text = firstOf(params, name);
   if (text === undefined) return undefined;
   const ms = extremes.get(text) ?? (decimal.test(text) ? Math.round(Number(text) * 1_000) : ofRfc3339(text));
   if (ms !== undefined && Number.isFinite(ms)) return Math.min(Math.max(ms, 0), latestMs);
   const detail = `invalid parameter "${name}": cannot parse "${shown(text)}" to a valid timestamp`;
-  throw refuseField("invalid_time", name, detail);
+  throw invalidField("invalid_time", name, detail);
 }
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?$/u;
@@ -91,13 +91,13 @@ function ofRfc3339(text: string): number | undefined {
 function requiredTime(params: Parameters, name: string): number {
   const ms = readTime(params, name);
   if (ms !== undefined) return ms;
-  throw refuseField("invalid_time", name, `invalid parameter "${name}": the request has no ${name}`);
+  throw invalidField("invalid_time", name, `invalid parameter "${name}": the request has no ${name}`);
 }
 
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const;
 const duration = /^(?:\d{1,9}(?:ms|[ywdhms]))+$/u;
 
-/** Seconds, or a duration such as `1h30m`. @throws Refusal `invalid_step` */
+/** Seconds, or a duration such as `1h30m`. @throws ApiError `invalid_step` */
 function readStep(params: Parameters): number {
   const text = firstOf(params, "step");
   const ms = text === undefined ? undefined : stepOf(text);
@@ -108,7 +108,7 @@ function readStep(params: Parameters): number {
       : ms !== undefined && ms < 1
         ? "zero or negative query resolution step widths are not accepted. Try a positive integer"
         : `cannot parse "${shown(text)}" to a valid duration`;
-  throw refuseField("invalid_step", "step", `invalid parameter "step": ${fault}`);
+  throw invalidField("invalid_step", "step", `invalid parameter "step": ${fault}`);
 }
 
 function stepOf(text: string): number | undefined {
@@ -129,19 +129,19 @@ function tooManyPoints(startMs: number, endMs: number): Error {
   const seconds = Math.ceil(least / unit) * unit;
   const advice =
     endMs - startMs > windowMsMax ? "Try a shorter range" : `Try decreasing the query resolution (?step=${seconds})`;
-  return refuseField("invalid_step", "step", `exceeded maximum resolution of 11,000 points per timeseries. ${advice}`);
+  return invalidField("invalid_step", "step", `exceeded maximum resolution of 11,000 points per timeseries. ${advice}`);
 }
 
-/** The bound on the items of a list; undefined without one and for 0. @throws Refusal `invalid_limit` */
+/** The bound on the items of a list; undefined without one and for 0. @throws ApiError `invalid_limit` */
 export function readLimit(params: Parameters): number | undefined {
   const text = firstOf(params, "limit");
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/u.test(text)) return Number(text) === 0 ? undefined : Number(text);
   const detail = `invalid parameter "limit": "${shown(text)}" is not a non-negative integer`;
-  throw refuseField("invalid_limit", "limit", detail);
+  throw invalidField("invalid_limit", "limit", detail);
 }
 
-/** The items up to the limit of a request, with the warning of Prometheus if it cuts some off. @throws Refusal */
+/** The items up to the limit of a request, with the warning of Prometheus if it cuts some off. @throws ApiError */
 export function limited<Item>(items: readonly Item[], params: Parameters) {
   const kept = items.slice(0, readLimit(params));
   return { kept, warnings: kept.length < items.length ? [truncated] : [] };

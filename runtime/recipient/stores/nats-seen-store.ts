@@ -75,7 +75,7 @@ export function natsKey(key: string): string {
   );
 }
 
-type Refusal = Exclude<OnceResult, "processed">;
+type StoreRejection = Exclude<OnceResult, "processed">;
 
 const roomBytes = 128;
 
@@ -89,9 +89,9 @@ function claimText(handlerVersion: string): string {
  * the bucket. The read afterwards may come from a slower replica: it only decides about the words of the refusal, and
  * about a failure to replace, which is checked by its revision.
  */
-async function claim(bucket: NatsBucket, key: string, text: string, ttl: string): Promise<Claim | Refusal> {
-  const create = (): Promise<Claim | Refusal> =>
-    bucket.create(key, text, ttl).then((revision) => ({ fencingToken: revision }), refusalOf);
+async function claim(bucket: NatsBucket, key: string, text: string, ttl: string): Promise<Claim | StoreRejection> {
+  const create = (): Promise<Claim | StoreRejection> =>
+    bucket.create(key, text, ttl).then((revision) => ({ fencingToken: revision }), rejectionOf);
   const first = await create();
   if (first !== "busy") return first;
   const entry = await bucket.get(key);
@@ -107,7 +107,7 @@ async function claim(bucket: NatsBucket, key: string, text: string, ttl: string)
 const conflictCodes: readonly unknown[] = [10_071, 10_164];
 const noRoomCode = 10_077;
 
-function refusalOf(error: unknown): Refusal {
+function rejectionOf(error: unknown): StoreRejection {
   return codeOf(error) === noRoomCode ? "full" : whenConflict("busy" as const)(error);
 }
 

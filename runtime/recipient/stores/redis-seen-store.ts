@@ -33,7 +33,7 @@ export function createRedisSeenStore({ send, leaseSeconds, ...common }: RedisSee
     once: (eventId, handlerVersion, effect) => {
       const key = keyOf(eventId);
       return onceByClaim(key, handlerVersion, effect, {
-        claim: () => run(claimScript, key, leaseMs, ttlMs).then(claimOf, refusalOf),
+        claim: () => run(claimScript, key, leaseMs, ttlMs).then(claimOf, rejectionOf),
         settle: async ({ fencingToken }, record) =>
           Number(await run(settleScript, key, fencingToken, seenRecordText(record), ttlMs)) === 1,
       });
@@ -66,15 +66,15 @@ local text = string.gsub(ARGV[2], '^{', string.format('{"claim":%d,', held.claim
 redis.call('SET', KEYS[1], text, 'PX', ARGV[3])
 return 1`;
 
-type Refusal = Exclude<OnceResult, "processed">;
+type StoreRejection = Exclude<OnceResult, "processed">;
 
-function claimOf(reply: unknown): Claim | Refusal {
+function claimOf(reply: unknown): Claim | StoreRejection {
   const word = String(reply);
   return word === "seen" || word === "busy" ? word : { fencingToken: Number(reply) };
 }
 
 /** Redis refuses writes when its memory is full and no key may be evicted. */
-function refusalOf(error: unknown): Refusal {
+function rejectionOf(error: unknown): StoreRejection {
   if (error instanceof Error && error.message.startsWith("OOM ")) return "full";
   throw error;
 }

@@ -2,7 +2,7 @@
 // here.
 import { timeKeywords } from "../../../api/documents.ts";
 import { eventTexts, type EventEnvelope } from "../../../api/events.ts";
-import { Refusal, type FieldError } from "../../errors/refusal.ts";
+import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import { walkJson } from "../../json/json-walk.ts";
 import {
   fieldPath,
@@ -126,20 +126,20 @@ const fieldRules: readonly FieldRule[] = [
 /**
  * Parses and checks one event.
  *
- * @throws Refusal `body_too_large`, `invalid_utf8`, `invalid_json`, `invalid_envelope` with every invalid field, or
+ * @throws ApiError `body_too_large`, `invalid_utf8`, `invalid_json`, `invalid_envelope` with every invalid field, or
  *   `personal_data` with every field that contains some
  */
 export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): ValidEnvelope {
   if (bytes.byteLength > eventBytesMax)
-    throw new Refusal("body_too_large", `An event can have at most ${eventBytesMax} bytes`);
+    throw new ApiError("body_too_large", `An event can have at most ${eventBytesMax} bytes`);
   const source = decode(bytes);
   const fields = parseObject(source);
   const search = searchPersonalData(rules, typeOf(fields));
   const problems = [...fieldProblems(fields), ...shapeProblems(source, search)].slice(0, problemsMax);
   if (problems.length > 0)
-    throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
+    throw new ApiError("invalid_envelope", "The event envelope is not valid", { errors: problems });
   const { findings } = search;
-  if (findings.length > 0) throw new Refusal("personal_data", "The event carries personal data", { errors: findings });
+  if (findings.length > 0) throw new ApiError("personal_data", "The event carries personal data", { errors: findings });
   return { envelope: readFields(fields as EventEnvelope), bytes };
 }
 
@@ -150,15 +150,15 @@ function decode(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch (cause) {
-    throw new Refusal("invalid_utf8", "An event must be JSON in UTF-8", { cause });
+    throw new ApiError("invalid_utf8", "An event must be JSON in UTF-8", { cause });
   }
 }
 
 function parseObject(source: string): object {
   if (source.codePointAt(0) === byteOrderMark)
-    throw new Refusal("invalid_json", "An event must not start with a byte order mark");
+    throw new ApiError("invalid_json", "An event must not start with a byte order mark");
   const value = parseJson(source);
-  if (!isObject(value)) throw new Refusal("invalid_envelope", "An event must be a JSON object");
+  if (!isObject(value)) throw new ApiError("invalid_envelope", "An event must be a JSON object");
   return value;
 }
 
@@ -172,7 +172,7 @@ function parseJson(source: string): unknown {
   try {
     return JSON.parse(source);
   } catch (cause) {
-    throw new Refusal("invalid_json", "An event must be a single JSON object", { cause });
+    throw new ApiError("invalid_json", "An event must be a single JSON object", { cause });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { PersonalDataSettings } from "../../config/settings/settings.ts";
-import type { FieldError } from "../../errors/refusal.ts";
+import type { FieldError } from "../../errors/api-error.ts";
 import { hasCardNumber } from "./card-numbers.ts";
 import type { JsonPath, JsonVisitor, PathOf } from "../../json/json-walk.ts";
 import { compilePattern } from "./subscriptions.ts";

@@ -1,5 +1,5 @@
 import type { EventIdUse } from "../../../api/events.ts";
-import { orEventsUnavailable, Refusal } from "../../errors/refusal.ts";
+import { orEventsUnavailable, ApiError } from "../../errors/api-error.ts";
 import { boundsOf, scanEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { createEventWaits, type EventWait } from "./event-waits.ts";
 import type { HistoryView } from "./history-view.ts";
@@ -34,19 +34,19 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }) 
      */
     event: (eventId: string, tenants: readonly string[], view?: HistoryView) =>
       orEventsUnavailable(() => readHistory(deps, eventId, tenants, view)),
-    /** Events of some tenants. @throws Refusal `event_not_found` */
+    /** Events of some tenants. @throws ApiError `event_not_found` */
     events: async (query: EventQuery) => {
       const list = query.order === "desc" ? listNewest : listOldest;
       const page = await orEventsUnavailable(() => list(deps, query));
       if (page === undefined) {
-        throw new Refusal(
+        throw new ApiError(
           "event_not_found",
           "The event that bounds the list does not exist or is not visible to this caller.",
         );
       }
       return page;
     },
-    /** The events after `query.afterSeq`, waiting for the first of them. @throws Refusal `too_many_requests` */
+    /** The events after `query.afterSeq`, waiting for the first of them. @throws ApiError `too_many_requests` */
     nextEvents: (query: EventQuery, wait: EventWait) => orEventsUnavailable(() => waits.next(query, wait)),
     /** Figures of a partner that the caller may see. */
     partnerStats: (query: PartnerStatsQuery) => orEventsUnavailable(() => readPartnerStats(deps.index, query)),

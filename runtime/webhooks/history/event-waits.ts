@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { pause, type Clock } from "../../../limits/clock.ts";
 import { FairPlaces } from "../../../limits/fair-places.ts";
 import { createSingleFlight } from "../../../limits/single-flight.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { EventPage, EventQuery, EventReading } from "./event-list.ts";
 import {
   createCandidateReads,
@@ -63,12 +63,12 @@ export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }) 
     /**
      * The events after `afterSeq`: as soon as there are some, or none after the wait. The page always has a `nextSeq`.
      *
-     * @throws Refusal `too_many_requests`; Error when JetStream does not respond
+     * @throws ApiError `too_many_requests`; Error when JetStream does not respond
      */
     next: async (query: EventQuery, wait: EventWait) => {
       if (!places.tryTake(wait.client)) {
         const detail = "Too many requests are waiting for events; retry without wait, or with fewer waiting requests.";
-        throw new Refusal("too_many_requests", detail, { retryAfterSeconds });
+        throw new ApiError("too_many_requests", detail, { retryAfterSeconds });
       }
       try {
         return await follow(query, wait);

@@ -1,6 +1,6 @@
 import type { PartnerSummary } from "../../../api/partners.ts";
 import type { NotAppliedPartner } from "../../../crds/config.ts";
-import { orEventsUnavailable, Refusal } from "../../errors/refusal.ts";
+import { orEventsUnavailable, ApiError } from "../../errors/api-error.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
 import type { DisabledPartners } from "../partners/partner-holds.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -39,7 +39,7 @@ export function createPartnerList({ partners, disabled, notApplied }: PartnerLis
     /**
      * Partners by their names, with the subscriptions to the caller's tenants. A partner without one of them is left
      * out.
-     * @throws Refusal `events_unavailable`
+     * @throws ApiError `events_unavailable`
      */
     page: async (query: PartnerQuery) => {
       const digests = await disabledDigests(disabled);
@@ -57,12 +57,12 @@ export function createPartnerList({ partners, disabled, notApplied }: PartnerLis
     },
     /**
      * A partner of the list by `namespace/name`.
-     * @throws Refusal `partner_not_found`, also for one that the list leaves out; `events_unavailable`
+     * @throws ApiError `partner_not_found`, also for one that the list leaves out; `events_unavailable`
      */
     find: async (label: string, caller: PartnerCaller) => {
       const partner = mayNamePartner(caller, label) ? partners().find((one) => one.label === label) : undefined;
       if (partner === undefined || subscriptionsOf(partner, caller.tenants).length === 0)
-        throw new Refusal("partner_not_found", absence(label, notApplied(), caller));
+        throw new ApiError("partner_not_found", absence(label, notApplied(), caller));
       const summary = summaryOf(partner, caller, {
         digests: await disabledDigests(disabled),
         notApplied: notApplied(),

@@ -1,5 +1,5 @@
 import type { EventIdForm } from "../../config/settings/settings.ts";
-import { Refusal, type FieldError } from "../../errors/refusal.ts";
+import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import type { Envelope } from "../events/envelope.ts";
 import { ownIdPrefix } from "../events/reserved-types.ts";
 import { createLineLimit } from "../../../limits/line-limit.ts";
@@ -64,7 +64,7 @@ export function eventIdProblem(
 }
 
 /** The refusal of an event whose id belongs to another tenant. Its message does not name that tenant. */
-export class EventIdTaken extends Refusal {
+export class EventIdTaken extends ApiError {
   readonly eventId: string;
   /** The tenant of the refused event. */
   readonly tenant: string;

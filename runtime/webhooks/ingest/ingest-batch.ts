@@ -1,9 +1,9 @@
 import { batchEventsMax } from "../../../api/events.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { EventCaller, Ingest, IngestResponse } from "./ingest.ts";
 
 /** The result of one event of a batch. */
-export type BatchItemResult = { readonly response: IngestResponse } | { readonly refusal: Refusal };
+export type BatchItemResult = { readonly response: IngestResponse } | { readonly refusal: ApiError };
 
 /** Events of a batch that are stored concurrently. */
 const atOnceMax = 32;
@@ -27,7 +27,7 @@ export function isBatch(body: Uint8Array): boolean {
 /**
  * Splits a JSON list into the bytes of its elements, without the white space around them. The elements are not parsed.
  *
- * @throws Refusal `invalid_json` for a body that is not a list, `invalid_request` for an empty or too long list
+ * @throws ApiError `invalid_json` for a body that is not a list, `invalid_request` for an empty or too long list
  */
 export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
   const items: Uint8Array[] = [];
@@ -38,10 +38,10 @@ export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
     const item = body.subarray(start, lastOf(body, start, end));
     const isEmptyList = items.length === 0 && item.length === 0 && body[end] === byte.closeBracket;
     if (isEmptyList || items.length === batchEventsMax)
-      throw new Refusal("invalid_request", `A batch must have 1 to ${batchEventsMax} events`);
+      throw new ApiError("invalid_request", `A batch must have 1 to ${batchEventsMax} events`);
     items.push(item);
     if (body[end] === byte.closeBracket && skipSpaces(body, end + 1) === body.length) return items;
-    if (body[end] !== byte.comma) throw new Refusal("invalid_json", "A batch must be a JSON array of events");
+    if (body[end] !== byte.comma) throw new ApiError("invalid_json", "A batch must be a JSON array of events");
     position = end + 1;
   }
 }
@@ -65,7 +65,7 @@ async function ingestOne(ingest: Ingest, item: Uint8Array, caller: EventCaller):
   try {
     return { response: await ingest(item, caller) };
   } catch (error) {
-    if (error instanceof Refusal) return { refusal: error };
+    if (error instanceof ApiError) return { refusal: error };
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import { serveSubject, type SubjectMessage } from "../../nats/messages/pod-messages.ts";
 import type { Layout } from "../../nats/layout.ts";
@@ -46,9 +46,9 @@ async function respondTo(
     };
   } catch (error) {
     const refusal =
-      error instanceof Refusal
+      error instanceof ApiError
         ? error
-        : new Refusal("internal", "Internal error, the event was not stored; send it again with the same id", {
+        : new ApiError("internal", "Internal error, the event was not stored; send it again with the same id", {
             cause: error,
           });
     if (!isRequest)
@@ -61,7 +61,7 @@ function accepted({ eventId, tenant, duplicate }: IngestResponse): object {
   return { status: 202, event_id: eventId, tenant, duplicate };
 }
 
-function refused({ status, code, message, errors, retryAfterSeconds }: Refusal): object {
+function refused({ status, code, message, errors, retryAfterSeconds }: ApiError): object {
   const wait = retryAfterSeconds === undefined ? {} : { retry_after_seconds: retryAfterSeconds };
   return { status, error: { code, detail: message, errors, ...wait } };
 }

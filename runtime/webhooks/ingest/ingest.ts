@@ -2,7 +2,7 @@
 import { ownDomain } from "../../../api/events.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EventIdForm, PersonalDataSettings } from "../../config/settings/settings.ts";
-import { Refusal, type FieldError } from "../../errors/refusal.ts";
+import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { Unanswered } from "../../nats/connection/requests.ts";
@@ -53,7 +53,7 @@ interface IngestDeps {
  * Stores one event once. Resolves only after JetStream has stored it. A repetition with the same bytes is a duplicate
  * during the whole retention of the stream.
  *
- * @throws Refusal of the envelope; `tenant_forbidden`; `event_id_reused` for a known id with other bytes or of another
+ * @throws ApiError of the envelope; `tenant_forbidden`; `event_id_reused` for a known id with other bytes or of another
  *   tenant; `events_unavailable` when the event may not be stored
  */
 export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestResponse>;
@@ -84,7 +84,7 @@ export function createIngest(deps: IngestDeps): Ingest {
       end(response.duplicate ? "duplicate" : "stored");
       return response;
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = apiErrorOf(error);
       end(outcomeOf(refusal));
       if (refusal instanceof EventIdTaken) deps.onTaken?.(refusal);
       throw refusal;
@@ -92,14 +92,14 @@ export function createIngest(deps: IngestDeps): Ingest {
   };
 }
 
-/** @throws Refusal `invalid_envelope` for a reserved type or id, `tenant_forbidden` */
+/** @throws ApiError `invalid_envelope` for a reserved type or id, `tenant_forbidden` */
 function checkCaller(envelope: Envelope, { tenants }: EventCaller, idForms: readonly EventIdForm[]): void {
   const { tenant, type } = envelope;
   const problems = [typeProblem(type), eventIdProblem(envelope, idForms)].filter((problem) => problem !== undefined);
   if (problems.length > 0)
-    throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
+    throw new ApiError("invalid_envelope", "The event envelope is not valid", { errors: problems });
   if (!includesTenant(tenants, tenant))
-    throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
+    throw new ApiError("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
 }
 
 function typeProblem(type: string): FieldError | undefined {
@@ -128,7 +128,7 @@ async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSp
   }
 }
 
-/** @throws EventIdTaken, Refusal `event_id_reused` */
+/** @throws EventIdTaken, ApiError `event_id_reused` */
 function responseFor(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce: string): IngestResponse {
   const { eventId, tenant } = envelope;
   if (known.tenant !== tenant) throw new EventIdTaken(envelope, known.tenant);
@@ -137,7 +137,7 @@ function responseFor(known: StoredEvent, { envelope, bytes }: ValidEnvelope, non
     return { eventId, tenant, duplicate: false };
   }
   if (Buffer.compare(known.body, bytes) !== 0)
-    throw new Refusal("event_id_reused", `The event id ${eventId} is in use by a different event`);
+    throw new ApiError("event_id_reused", `The event id ${eventId} is in use by a different event`);
   return { eventId, tenant, duplicate: true };
 }
 
@@ -148,12 +148,12 @@ async function readKnown(events: EventsStream, { tenant, eventId }: Envelope): P
   return message === undefined ? undefined : readEvent(message);
 }
 
-function unavailable(detail: string, afterSeconds: number, cause?: unknown): Refusal {
-  return new Refusal("events_unavailable", detail, { retryAfterSeconds: afterSeconds, cause });
+function unavailable(detail: string, afterSeconds: number, cause?: unknown): ApiError {
+  return new ApiError("events_unavailable", detail, { retryAfterSeconds: afterSeconds, cause });
 }
 
-function refusalOf(error: unknown): Refusal {
-  if (error instanceof Refusal) return error;
+function apiErrorOf(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
   return unavailable(
     "The event store does not respond; send the event again, it is never stored twice",
     retryAfterSeconds,
@@ -161,13 +161,13 @@ function refusalOf(error: unknown): Refusal {
   );
 }
 
-function outcomeOf(refusal: Refusal): string {
+function outcomeOf(refusal: ApiError): string {
   const { code } = refusal;
   if (code === "event_id_reused") return refusal instanceof EventIdTaken ? "taken" : "reused";
   return code === "events_unavailable" ? "unavailable" : "refused";
 }
 
-/** Runs a step, or refuses it at once. @throws Refusal, and the errors of the step */
+/** Runs a step, or refuses it at once. @throws ApiError, and the errors of the step */
 type Admit = <T>(bytes: number, step: () => Promise<T>) => Promise<T>;
 
 /**

@@ -153,7 +153,7 @@ export function createPartnerFigures() {
 export interface PartnerDetails {
   /**
    * A partner by `namespace/name`, with the subscriptions to the caller's tenants.
-   * @throws Refusal `partner_not_found` for one that the caller may not see too; `events_unavailable`
+   * @throws ApiError `partner_not_found` for one that the caller may not see too; `events_unavailable`
    */
   read(label: string, caller: PartnerAccess & { readonly tenants: readonly string[] }): Promise<PartnerDetail>;
 }

@@ -1,7 +1,7 @@
 // Ping: a test event for one partner that a caller requests. The usual path delivers it.
 import type { PartnerSummary, Ping } from "../../../api/partners.ts";
 import { backgroundClock } from "../../../limits/clock.ts";
-import { orEventsUnavailable, Refusal, refuseField } from "../../errors/refusal.ts";
+import { orEventsUnavailable, ApiError, invalidField } from "../../errors/api-error.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { Backlogs } from "../routing/backlog-limit.ts";
@@ -28,7 +28,7 @@ export interface Pings {
    * Stores a test event and its delivery to one partner, whatever the partner subscribes to.
    *
    * @param body the bytes of a request, or none
-   * @throws Refusal `invalid_json`, `invalid_request`, `partner_not_found`, `partner_not_active`, `rate_exceeded`,
+   * @throws ApiError `invalid_json`, `invalid_request`, `partner_not_found`, `partner_not_active`, `rate_exceeded`,
    *   `events_unavailable`
    */
   ping(label: string, body: Uint8Array, caller: PingCaller): Promise<Ping>;
@@ -76,7 +76,7 @@ export function createPings(deps: PingDeps): Pings {
         hasKey: maySendTo(partner, deps.now()),
         isFull: deps.backlogs.isFull(partner),
       });
-      if (reason !== undefined) throw new Refusal("partner_not_active", reason);
+      if (reason !== undefined) throw new ApiError("partner_not_active", reason);
       const event = await store(deps, partner, tenant);
       await storeDelivery(deps, event);
       return { event_id: event.eventId, tenant, partner: label };
@@ -84,7 +84,7 @@ export function createPings(deps: PingDeps): Pings {
   };
 }
 
-/** @throws Refusal `invalid_request` */
+/** @throws ApiError `invalid_request` */
 function tenantOf({ config }: Partner, caller: PingCaller, requested: string | undefined): string {
   const subscribed = config.subscriptions.flatMap(({ tenants }) => tenants);
   const tenant = pingTenant(subscribed, caller.tenants, requested);
@@ -93,7 +93,7 @@ function tenantOf({ config }: Partner, caller: PingCaller, requested: string | u
     requested === undefined
       ? "tenant is required: the token and the partner share no tenant by its name"
       : "tenant must be one that the token and a subscription of the partner allow";
-  throw refuseField("invalid_request", "tenant", detail);
+  throw invalidField("invalid_request", "tenant", detail);
 }
 
 /** Stores the event. Its id is the same for a second, so that all pods together store one a second for each partner. */
@@ -111,7 +111,7 @@ async function store(deps: PingDeps, partner: Partner, tenant: string): Promise<
   const event = found === undefined ? undefined : readEvent(found);
   // Another request of this second was first. A repetition of this one finds its own nonce.
   if (event?.nonce !== nonce)
-    throw new Refusal("rate_exceeded", "A partner takes one ping a second.", { retryAfterSeconds: 1 });
+    throw new ApiError("rate_exceeded", "A partner takes one ping a second.", { retryAfterSeconds: 1 });
   return event;
 }
 
@@ -135,7 +135,7 @@ function messageOf({ installation: producer }: PingDeps, { key, label }: Partner
 /**
  * Stores the delivery. A router does the same; but one of an older version does not know pings and leaves them out.
  *
- * @throws Refusal `events_unavailable` when it may not be stored; the delivery may still come
+ * @throws ApiError `events_unavailable` when it may not be stored; the delivery may still come
  */
 async function storeDelivery({ router }: PingDeps, event: StoredEvent): Promise<void> {
   const late = Promise.withResolvers<never>();

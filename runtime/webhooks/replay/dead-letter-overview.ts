@@ -1,5 +1,5 @@
 import type { DeadLetter as DeadLetterSummary, DeadLetterCount } from "../../../api/replays.ts";
-import { orEventsUnavailable } from "../../errors/refusal.ts";
+import { orEventsUnavailable } from "../../errors/api-error.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { mayNamePartner } from "../history/partner-access.ts";
@@ -111,7 +111,7 @@ async function readOne(
   return label !== undefined && mayNamePartner(caller, label) ? summaryOf(deadLetter, label) : undefined;
 }
 
-/** @throws Refusal `events_unavailable` */
+/** @throws ApiError `events_unavailable` */
 function answered<T>(read: () => Promise<T>): Promise<T> {
   return orEventsUnavailable(read, "The dead-letter store does not respond");
 }

@@ -1,5 +1,5 @@
 import type { Ack, DeadLetter as DeadLetterSummary } from "../../../api/replays.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { createDeadLetterIndex } from "./dead-letter-index.ts";
 import { countByIndex, listByIndex, summaryOf, type DeadLetterPage } from "./dead-letter-overview.ts";
@@ -48,7 +48,7 @@ const readMax = 1_024;
 export function createDeadLettersApi(deps: DeadLetterDeps) {
   const overview = { ...deps, index: createDeadLetterIndex(deps.deadLetters) };
   return {
-    /** @throws Refusal `partner_not_found`, `events_unavailable` */
+    /** @throws ApiError `partner_not_found`, `events_unavailable` */
     list: async ({ partner, isNewestFirst = false, ...query }: DeadLetterQuery, caller: ReplayCaller) => {
       if (partner !== undefined && !isNewestFirst) return listDeadLetters(deps, { ...query, partner }, caller);
       const keys = partner === undefined ? undefined : await keysOf(deps, { ...query, partner }, caller);
@@ -58,7 +58,7 @@ export function createDeadLettersApi(deps: DeadLetterDeps) {
      * Counts dead letters by partner and reason.
      *
      * @param partner `namespace/name`. @default every partner of the caller
-     * @throws Refusal `partner_not_found`, `events_unavailable`
+     * @throws ApiError `partner_not_found`, `events_unavailable`
      */
     counts: async (partner: string | undefined, caller: ReplayCaller) => {
       const keys = partner === undefined ? undefined : await keysOf(deps, { partner, afterSeq: 0 }, caller);
@@ -67,7 +67,7 @@ export function createDeadLettersApi(deps: DeadLetterDeps) {
     /**
      * Acknowledges an event that was handled by hand.
      *
-     * @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found`
+     * @throws ApiError `invalid_request`, `partner_not_found`, `dead_letter_not_found`
      */
     ack: async (body: Uint8Array, caller: ReplayCaller) => acknowledge(deps, await parseAckRequest(body), caller),
   };
@@ -103,7 +103,7 @@ async function listDeadLetters(
 /**
  * The keys under which dead letters of a partner are stored. A removed partner counts as long as it has some.
  *
- * @throws Refusal `partner_not_found`
+ * @throws ApiError `partner_not_found`
  */
 async function keysOf(
   { deadLetters, partners }: DeadLetterDeps,
@@ -123,7 +123,7 @@ async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: Re
   const deadLetters = found.flat();
   const [last] = deadLetters.toSorted((a, b) => b.deadLetter.generation - a.deadLetter.generation);
   if (last === undefined)
-    throw new Refusal("dead_letter_not_found", "The dead letter does not exist or is not visible to this caller.");
+    throw new ApiError("dead_letter_not_found", "The dead letter does not exist or is not visible to this caller.");
   // The note is stored first. A dead letter removed without a note would be lost.
   await storeNote(deps, last.deadLetter, request, caller);
   await Promise.all(deadLetters.map(({ message }) => deps.deadLetters.remove(message.seq)));
@@ -140,7 +140,7 @@ async function tenantsOf(
   const { tenants } = caller;
   if (tenant !== undefined) {
     if (!includesTenant(tenants, tenant))
-      throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
+      throw new ApiError("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
     return [tenant];
   }
   if (!tenants.includes(anyTenant)) return tenants;
@@ -149,7 +149,7 @@ async function tenantsOf(
   // A caller without access to the deliveries must not learn whether the event is stored.
   if (event === undefined && isNarrowed(caller)) return [];
   if (event === undefined)
-    throw new Refusal("tenant_required", "The event is no longer stored: add its tenant to the request.");
+    throw new ApiError("tenant_required", "The event is no longer stored: add its tenant to the request.");
   return [event.tenant];
 }
 
@@ -183,7 +183,7 @@ async function storeNote(
   };
   const result = await attempts.append(tenant, eventHash(eventId), JSON.stringify(handled));
   if (result.kind === "refused") {
-    throw new Refusal("events_unavailable", "The acknowledgement cannot be stored at the moment", {
+    throw new ApiError("events_unavailable", "The acknowledgement cannot be stored at the moment", {
       cause: result.detail,
       retryAfterSeconds: 1,
     });

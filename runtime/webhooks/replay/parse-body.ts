@@ -13,7 +13,7 @@ import {
 import type { Static } from "../../../api/schema.ts";
 import type { ErrorObject, ValidateFunction } from "ajv";
 import type { Ajv2020 } from "ajv/dist/2020.js";
-import { Refusal, type FieldError } from "../../errors/refusal.ts";
+import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import { isCalendarTime } from "../events/envelope.ts";
 
 const timeForm = new RegExp(writtenTime.pattern, "u");
@@ -75,7 +75,7 @@ async function validatorOf(name: keyof Forms): Promise<ValidateFunction> {
 /**
  * Parses a body and checks it against its form.
  * @param moreProblems problems that the form cannot express
- * @throws Refusal `invalid_json`, or `invalid_request` with every member at fault
+ * @throws ApiError `invalid_json`, or `invalid_request` with every member at fault
  */
 export async function parseBody<Name extends keyof Forms>(
   name: Name,
@@ -88,7 +88,7 @@ export async function parseBody<Name extends keyof Forms>(
   // A list has one problem for each item at fault.
   const problems = [...new Map(found.map((problem) => [problem.field, problem])).values(), ...moreProblems(body)];
   if (problems.length === 0) return body;
-  throw new Refusal("invalid_request", "The request is not valid", { errors: problems.slice(0, filterMax) });
+  throw new ApiError("invalid_request", "The request is not valid", { errors: problems.slice(0, filterMax) });
 }
 
 function problemOf({ keyword, params, instancePath }: ErrorObject): FieldError {
@@ -105,10 +105,10 @@ function parseObject(body: Uint8Array): object {
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
   } catch (cause) {
-    throw new Refusal("invalid_json", "The body must be a single JSON object in UTF-8", { cause });
+    throw new ApiError("invalid_json", "The body must be a single JSON object in UTF-8", { cause });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Refusal("invalid_request", "The body must be a JSON object");
+    throw new ApiError("invalid_request", "The body must be a JSON object");
   return value;
 }
 
@@ -150,7 +150,7 @@ export interface AckRequest {
 
 const ratePerSecondDefault = 100;
 
-/** @throws Refusal `invalid_json`, or `invalid_request` with every invalid field */
+/** @throws ApiError `invalid_json`, or `invalid_request` with every invalid field */
 export async function parseReplayRequest(bytes: Uint8Array): Promise<ReplayRequest> {
   const body = await parseBody("replay", bytes, sourceProblems);
   const { from, to } = body;
@@ -182,14 +182,14 @@ function sourceProblems(body: Bodies["replay"]): readonly FieldError[] {
   return problems;
 }
 
-/** @throws Refusal `invalid_json`, or `invalid_request` with every invalid field */
+/** @throws ApiError `invalid_json`, or `invalid_request` with every invalid field */
 export async function parseRedriveRequest(bytes: Uint8Array): Promise<RedriveRequest> {
   const body = await parseBody("redrive", bytes);
   const { reason, event_ids } = body;
   return { ...common(body), partner: body.partner, ...given({ reason, eventIds: event_ids }) };
 }
 
-/** @throws Refusal `invalid_json`, or `invalid_request` with every invalid field */
+/** @throws ApiError `invalid_json`, or `invalid_request` with every invalid field */
 export async function parseAckRequest(bytes: Uint8Array): Promise<AckRequest> {
   const { event_id, partner: of, note, tenant } = await parseBody("ack", bytes);
   return { eventId: event_id, partner: of, ...given({ note, tenant }) };

@@ -1,6 +1,6 @@
 import type { DryRun, Replay, ReplaySummary } from "../../../api/replays.ts";
 import { randomUUID } from "node:crypto";
-import { orEventsUnavailable, Refusal, refuseField } from "../../errors/refusal.ts";
+import { orEventsUnavailable, ApiError, invalidField } from "../../errors/api-error.ts";
 import { visibleSeq, type HistoryDeps } from "../history/history.ts";
 import { mayNamePartner, type PartnerAccess } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -57,18 +57,18 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore) {
   const visible = async (id: string, caller: ReplayCaller): Promise<ReplayJob> => {
     const job = idForm.test(id) ? await store.get(id) : undefined;
     if (job === undefined || !mayReadReplay(job, caller))
-      throw new Refusal("replay_not_found", "The replay does not exist or is not visible to this caller.");
+      throw new ApiError("replay_not_found", "The replay does not exist or is not visible to this caller.");
     return !isOver(job) && (await store.isCancelled(id)) ? { ...job, status: "cancelled" } : job;
   };
   return {
-    /** Stores a replay, or counts its deliveries for a dry run. @throws Refusal */
+    /** Stores a replay, or counts its deliveries for a dry run. @throws ApiError */
     replay: async (body: Uint8Array, caller: ReplayCaller) => {
       const request = await parseReplayRequest(body);
       for (const label of request.partners) partnerNamed(deps.partners(), label, caller);
       const source = await sourceOf(deps, request, caller);
       return take(specOf(request, source, caller), request.dryRun, caller);
     },
-    /** The same for dead letters of one partner. @throws Refusal */
+    /** The same for dead letters of one partner. @throws ApiError */
     redrive: async (body: Uint8Array, caller: ReplayCaller) => {
       const request = await parseRedriveRequest(body);
       const partner = partnerNamed(deps.partners(), request.partner, caller);
@@ -79,11 +79,11 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore) {
       const spec = specOf({ ...request, partners: [], onlyFailed: false, force: true }, source, caller);
       return take({ ...spec, redriven: partner.label }, request.dryRun, caller);
     },
-    /** The stored replays that the caller may read, the newest first. @throws Refusal `events_unavailable` */
+    /** The stored replays that the caller may read, the newest first. @throws ApiError `events_unavailable` */
     list: (query: ReplayQuery, caller: ReplayCaller) => listReplays(deps, store, countMarks, query, caller),
-    /** @throws Refusal `replay_not_found` */
+    /** @throws ApiError `replay_not_found` */
     get: async (id: string, caller: ReplayCaller) => responseOf(countMarks, await visible(id, caller), caller),
-    /** Ends a replay. Deliveries that it has published continue. @throws Refusal `replay_not_found` */
+    /** Ends a replay. Deliveries that it has published continue. @throws ApiError `replay_not_found` */
     cancel: async (id: string, caller: ReplayCaller) => {
       const job = await visible(id, caller);
       if (isOver(job)) return responseOf(countMarks, job, caller);
@@ -118,10 +118,10 @@ async function listReplays(
   }, "The replay store does not respond");
 }
 
-/** Finds a partner by name. One that the caller may not see counts as absent. @throws Refusal `partner_not_found` */
+/** Finds a partner by name. One that the caller may not see counts as absent. @throws ApiError `partner_not_found` */
 export function partnerNamed(partners: readonly Partner[], label: string, access: PartnerAccess): Partner {
   const partner = mayNamePartner(access, label) ? partners.find((one) => one.label === label) : undefined;
-  if (partner === undefined) throw new Refusal("partner_not_found", `The partner ${label} does not exist.`);
+  if (partner === undefined) throw new ApiError("partner_not_found", `The partner ${label} does not exist.`);
   return partner;
 }
 
@@ -171,7 +171,7 @@ async function seqOf(
   if (eventId === undefined) return undefined;
   const seq = await visibleSeq(deps, eventId, caller);
   if (seq === undefined)
-    throw refuseField("event_not_found", field, `${field} does not refer to an event that is visible to this caller`);
+    throw invalidField("event_not_found", field, `${field} does not refer to an event that is visible to this caller`);
   return seq;
 }
 
@@ -179,7 +179,7 @@ async function makeSpace(store: ReplayStore): Promise<void> {
   const { jobs, cancelled } = await store.list();
   const open = jobs.filter((job) => !isOver(job) && !cancelled.has(job.id));
   if (open.length >= openReplaysMax) {
-    throw new Refusal("too_many_requests", `${openReplaysMax} replays are already in progress`, {
+    throw new ApiError("too_many_requests", `${openReplaysMax} replays are already in progress`, {
       retryAfterSeconds: busySeconds,
     });
   }

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { TokenBinding } from "../../../runtime/config/settings/settings.ts";
 import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
-import { Refusal } from "../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../runtime/errors/api-error.ts";
 import {
   createAuthenticate,
   type Authenticate,
@@ -102,7 +102,7 @@ describe("a token that is bound to nothing", () => {
     const answer = authenticator(options, ofIssuer)(await bearer(), showing(own));
     const outcome = await answer.then(
       ({ client }) => client,
-      (error: unknown) => (error instanceof Refusal ? `${error.code}: ${error.message}` : error),
+      (error: unknown) => (error instanceof ApiError ? `${error.code}: ${error.message}` : error),
     );
     expect(outcome).toMatch(
       isTaken ? /^dashboards$/u : /^token_invalid: The token is not bound to (?:a client certificate|a key,)/u,

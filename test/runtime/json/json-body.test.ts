@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../runtime/errors/api-error.ts";
 import { parseJson } from "../../../runtime/json/json-body.ts";
 
 function refused(text: string | Uint8Array): readonly unknown[] {
   try {
     parseJson(typeof text === "string" ? Buffer.from(text) : text);
   } catch (error) {
-    if (error instanceof Refusal) return [error.status, error.code, error.errors[0]?.field, error.message];
+    if (error instanceof ApiError) return [error.status, error.code, error.errors[0]?.field, error.message];
   }
   throw new Error("nothing was refused");
 }

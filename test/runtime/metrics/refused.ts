@@ -1,11 +1,11 @@
-import { Refusal } from "../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../runtime/errors/api-error.ts";
 
 /** The refusal that a call ends with. @throws what else it throws, or an error when it does not */
-export function refusalOf(call: () => unknown): Refusal {
+export function refusalOf(call: () => unknown): ApiError {
   try {
     call();
   } catch (error) {
-    if (error instanceof Refusal) return error;
+    if (error instanceof ApiError) return error;
     throw error;
   }
   throw new Error("it was not refused");

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ClassLimits, ClientConfig, MetricConfig, QuotaConfig, RuntimeConfig } from "../../../crds/config.ts";
-import { Refusal } from "../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../runtime/errors/api-error.ts";
 import { createMetricsApi } from "../../../runtime/metrics/api/create-metrics-api.ts";
 import type { Caller } from "../../../runtime/metrics/authorization/access.ts";
 import type { MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
@@ -171,7 +171,7 @@ async function outcomeOf(api: MetricsApi, { caller, metric, tenant, region, envi
     const { data, meta } = body as { readonly data: unknown; readonly meta: { readonly regions: unknown } };
     return JSON.stringify({ status, data, regions: meta.regions });
   } catch (error) {
-    if (error instanceof Refusal) return `${error.code}: ${error.message}`;
+    if (error instanceof ApiError) return `${error.code}: ${error.message}`;
     throw error;
   }
 }

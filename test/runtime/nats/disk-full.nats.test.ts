@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { statfs } from "node:fs/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Refusal } from "../../../runtime/errors/refusal.ts";
+import type { ApiError } from "../../../runtime/errors/api-error.ts";
 import { startChildServer, type ChildServer } from "../../../runtime/nats/child/child-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -57,7 +57,7 @@ describe.skipIf(!canMount)("a full disk", () => {
     };
     const refusal: unknown = await fill().catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: "events_unavailable", status: 503 });
-    expect((refusal as Refusal).retryAfterSeconds).toBeGreaterThan(0);
+    expect((refusal as ApiError).retryAfterSeconds).toBeGreaterThan(0);
 
     await run("mount", ["-o", `remount,size=${largeMebibytes}m`, folder.path]);
     await waitFor(() => engine.ingest(eventBytes("after", { data })), { timeoutMs, what: "room", pollMs: 250 });

@@ -2,7 +2,7 @@ import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../runtime/errors/api-error.ts";
 import { parsePreviewRequest, readManifests, type PreviewRequest } from "../../../runtime/preview/preview-request.ts";
 
 const examples = fileURLToPath(new URL("../../../docs/examples", import.meta.url));
@@ -19,8 +19,8 @@ async function errorsOf(body: unknown): Promise<readonly string[]> {
     () => undefined,
     (error: unknown) => error,
   );
-  expect(refusal).toBeInstanceOf(Refusal);
-  return (refusal as Refusal).errors.map(({ field, detail }) => `${field}: ${detail}`);
+  expect(refusal).toBeInstanceOf(ApiError);
+  return (refusal as ApiError).errors.map(({ field, detail }) => `${field}: ${detail}`);
 }
 
 const secretValue = "c2VjcmV0";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { readCountsPartner, readDeadLetterQuery } from "../../../../runtime/http/routes/dead-letter-query.ts";
 import { readReplayQuery, replayCursor } from "../../../../runtime/http/routes/replay-query.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
@@ -11,7 +11,7 @@ function refusalOf(read: () => unknown): readonly (string | undefined)[] {
     read();
     return [];
   } catch (error) {
-    return error instanceof Refusal ? [error.code, error.errors[0]?.field] : [String(error)];
+    return error instanceof ApiError ? [error.code, error.errors[0]?.field] : [String(error)];
   }
 }
 

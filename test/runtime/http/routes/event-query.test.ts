@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
 import { readEventQuery, readWait } from "../../../../runtime/http/routes/event-query.ts";
 
@@ -14,7 +14,7 @@ function refusalOf(read: () => unknown): readonly (string | undefined)[] {
     read();
     return [];
   } catch (error) {
-    return error instanceof Refusal ? [error.code, error.errors[0]?.field] : [String(error)];
+    return error instanceof ApiError ? [error.code, error.errors[0]?.field] : [String(error)];
   }
 }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { type Logger, pino } from "pino";
 import { type Dispatcher, request as requestOver } from "undici";
 import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import type { Authenticate } from "../../../../runtime/http/authentication/authenticate.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
@@ -121,7 +121,7 @@ const callers: Readonly<Record<string, Partial<Caller>>> = {
   nobody: { scopes: ["events:write"] },
 };
 
-const absent = (): Promise<never> => Promise.reject(new Refusal("not_found", "There are no webhooks here."));
+const absent = (): Promise<never> => Promise.reject(new ApiError("not_found", "There are no webhooks here."));
 
 /** Over stores that say what a test wants. @param replies what the store of each region says */
 export async function startMetricsServer(
@@ -242,8 +242,8 @@ function callerOf(authorization: string | undefined): Caller {
   const caller = callers[authorization?.replace("Bearer ", "") ?? ""];
   if (caller !== undefined) return { ...everyone, ...caller };
   throw authorization === undefined
-    ? new Refusal("token_missing", "Send a token.")
-    : new Refusal("token_invalid", "Not a token.");
+    ? new ApiError("token_missing", "Send a token.")
+    : new ApiError("token_invalid", "Not a token.");
 }
 
 function originOf({ server }: FastifyInstance): string {

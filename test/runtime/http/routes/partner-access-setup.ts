@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import type { PartnerConfig, RuntimeConfig } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
@@ -133,7 +133,7 @@ function appOf({ engine }: TestEngine): ReturnType<typeof createPublicServer> {
     observe: () => undefined,
     now: Date.now,
     authenticate: async (authorization) => {
-      if (authorization === undefined) throw new Refusal("token_missing", "Send a token.");
+      if (authorization === undefined) throw new ApiError("token_missing", "Send a token.");
       return JSON.parse(Buffer.from(authorization.replace("Bearer ", ""), "base64url").toString()) as Caller;
     },
     routes: webhookRoutes(engine),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
 import { readStatsWindow } from "../../../../runtime/http/routes/partner-stats.ts";
 
@@ -33,6 +33,6 @@ function refusalOf(query: string): readonly (string | undefined)[] {
     windowOf(query);
     return [];
   } catch (error) {
-    return error instanceof Refusal ? [error.code, error.errors[0]?.field] : [String(error)];
+    return error instanceof ApiError ? [error.code, error.errors[0]?.field] : [String(error)];
   }
 }

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { afterAll, describe, expect, test } from "vitest";
 import { parseSettings } from "../../../../runtime/config/settings/parse-settings.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { Route } from "../../../../runtime/http/server/route.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
@@ -11,7 +11,7 @@ const behind = new Proxy(
   {},
   {
     get: () => () => {
-      throw new Refusal("not_found", "There is nothing behind the routes.");
+      throw new ApiError("not_found", "There is nothing behind the routes.");
     },
   },
 );

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { errorTable, type ErrorCode } from "../../../../runtime/errors/table.ts";
 import { prometheusError } from "../../../../runtime/http/server/problem.ts";
 import { faultsIn } from "../openapi/strict-schema.ts";
@@ -99,7 +99,7 @@ describe("the error table in the form of Prometheus", () => {
   const statuses = [400, 422, 503, 401, 404, 405, 408, 413, 414, 429, 431, 500];
 
   test.each(Object.keys(errorTable) as ErrorCode[])("%s has a status that clients handle", (code) => {
-    const { status, body } = prometheusError(new Refusal(code, "detail"));
+    const { status, body } = prometheusError(new ApiError(code, "detail"));
     expect(statuses).toContain(status);
     expect(body).toEqual({ status: "error", errorType: expect.any(String) as string, error: "detail", code });
     expect(status >= 500).toBe(errorTable[code].status >= 500);

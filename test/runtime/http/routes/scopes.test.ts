@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { afterAll, describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { Route } from "../../../../runtime/http/server/route.ts";
 import { productRoutes } from "../../../pages/product-routes.ts";
@@ -84,7 +84,7 @@ const app = createPublicServer({
   observe: () => undefined,
   now: Date.now,
   authenticate: async (authorization) => {
-    if (authorization === undefined) throw new Refusal("token_missing", "Send a token.");
+    if (authorization === undefined) throw new ApiError("token_missing", "Send a token.");
     const scopes = authorization.replace("Bearer ", "").split(",");
     return { client: "c", tenants: ["*"], regions: ["*"], environments: ["*"], metrics: ["*"], roles: [], scopes };
   },

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
@@ -58,8 +58,8 @@ beforeAll(async () => {
     observe: ({ method, route, status }) => answered.add(`${method} ${route} ${status}`),
     now: Date.now,
     authenticate: async (authorization) => {
-      if (authorization === undefined) throw new Refusal("token_missing", "Send a token.");
-      if (!tokens.some((token) => token === authorization)) throw new Refusal("token_invalid", "Not this one.");
+      if (authorization === undefined) throw new ApiError("token_missing", "Send a token.");
+      if (!tokens.some((token) => token === authorization)) throw new ApiError("token_invalid", "Not this one.");
       return callerOf(authorization);
     },
     routes: [...routes, ...schemaRoutes(routes)],

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { Refusal, refuseField } from "../../../../runtime/errors/refusal.ts";
+import { ApiError, invalidField } from "../../../../runtime/errors/api-error.ts";
 import { problemHeaders, problemOf } from "../../../../runtime/http/server/problem.ts";
 
 describe("a problem document", () => {
   test("holds everything for programs and people (RFC 9457)", () => {
-    const refusal = refuseField("invalid_step", "step", "step=5s is below the minimum step of 10s");
+    const refusal = invalidField("invalid_step", "step", "step=5s is below the minimum step of 10s");
     expect(problemOf(refusal, "c-1")).toEqual({
       type: "https://heliograph.dev/errors#invalid_step",
       title: "Invalid step",
@@ -17,13 +17,13 @@ describe("a problem document", () => {
   });
 
   test("never shows the cause", () => {
-    const refusal = new Refusal("internal", "Something failed.", { cause: new Error("password=hunter2") });
+    const refusal = new ApiError("internal", "Something failed.", { cause: new Error("password=hunter2") });
     expect(JSON.stringify(problemOf(refusal, "c-1"))).not.toContain("hunter2");
   });
 
   test("carries the suggestion in the body and as headers (Operational Metrics API §7)", () => {
     const suggestion = { step: "5m", downsample: "1h" };
-    const refusal = new Refusal("store_timeout", "Every store was late.", { suggestion, retryAfterSeconds: 1.2 });
+    const refusal = new ApiError("store_timeout", "Every store was late.", { suggestion, retryAfterSeconds: 1.2 });
     expect(problemOf(refusal, "c-1").suggestion).toEqual(suggestion);
     expect(problemHeaders(refusal)).toEqual({
       "retry-after": "2",
@@ -62,11 +62,11 @@ describe("the challenge of a refused token (RFC 6750 §3)", () => {
       'Bearer realm="heliograph", error="insufficient_scope", scope="metrics:read metrics:read.public"',
     ],
   ] as const)("%s with the detail %j", (code, detail, expected) => {
-    const headers = problemHeaders(new Refusal(code, detail), ["metrics:read", "metrics:read.public"]);
+    const headers = problemHeaders(new ApiError(code, detail), ["metrics:read", "metrics:read.public"]);
     expect(headers).toEqual({ "www-authenticate": expected });
   });
 
   test("is absent from every other refusal", () => {
-    expect(problemHeaders(new Refusal("tenant_forbidden", "No."))).toEqual({});
+    expect(problemHeaders(new ApiError("tenant_forbidden", "No."))).toEqual({});
   });
 });

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { RequestOutcome } from "../../../../runtime/http/server/request-log.ts";
 import type { ApiRequest, Route } from "../../../../runtime/http/server/route.ts";
@@ -32,7 +32,7 @@ const app = createPublicServer({
   now: () => 1_767_225_600_000,
   limits: { responseTimeoutMs: 1_000 },
   authenticate: async (authorization) => {
-    if (authorization === undefined) throw new Refusal("token_missing", "Send a token.");
+    if (authorization === undefined) throw new ApiError("token_missing", "Send a token.");
     return authorization === "Bearer narrow" ? { ...caller, scopes: ["other"] } : caller;
   },
   routes: [
@@ -166,7 +166,7 @@ describe("a request is refused", () => {
 describe("what a route throws", () => {
   test("is the problem of the refusal, with its hints", async () => {
     answer = async () => {
-      throw new Refusal("store_failed", "Every store failed.", { retryAfterSeconds: 3, suggestion: { step: "5m" } });
+      throw new ApiError("store_failed", "Every store failed.", { retryAfterSeconds: 3, suggestion: { step: "5m" } });
     };
     const response = await get("/things/1");
     expect(response.statusCode).toBe(502);
@@ -234,8 +234,8 @@ describe("the log and the metrics of a request", () => {
 
   test("hold a line of audit for each refused part of a successful request", async () => {
     const refused = [
-      { item: "a", refusal: new Refusal("region_forbidden", "not there") },
-      { item: "b", refusal: new Refusal("invalid_step", "too fine") },
+      { item: "a", refusal: new ApiError("region_forbidden", "not there") },
+      { item: "b", refusal: new ApiError("invalid_step", "too fine") },
     ];
     answer = async () => ({ status: 200, body: {}, refused });
     await get("/things/1");

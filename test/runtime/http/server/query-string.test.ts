@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
 
 describe("query parameters", () => {
@@ -45,7 +45,7 @@ describe("query parameters", () => {
   });
 
   test("refuse more than a request can need", () => {
-    expect(() => queryParameters(`/q?${"a=1&".repeat(257)}`)).toThrow(Refusal);
+    expect(() => queryParameters(`/q?${"a=1&".repeat(257)}`)).toThrow(ApiError);
   });
 
   test("give back whatever was encoded", () => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { ClassLimits, MetricLimits, QuotaConfig, RuntimeConfig } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import type { MetricsResponse, MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import {
@@ -84,12 +84,12 @@ function ask(
   return api.query(asked, everyone, new AbortController().signal, { correlationId: "id", nowMs });
 }
 
-async function refusalOf(running: Promise<unknown>): Promise<Refusal> {
+async function refusalOf(running: Promise<unknown>): Promise<ApiError> {
   const reason: unknown = await running.then(
     () => new Error("it was answered"),
     (error: unknown) => error,
   );
-  if (reason instanceof Refusal) return reason;
+  if (reason instanceof ApiError) return reason;
   throw reason;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import {
   addressBlock,
   blockRate,
@@ -25,12 +25,12 @@ function taken(
   return count - refusals.length;
 }
 
-function refusalOf(work: () => void): Refusal | undefined {
+function refusalOf(work: () => void): ApiError | undefined {
   try {
     work();
     return undefined;
   } catch (error) {
-    if (error instanceof Refusal) return error;
+    if (error instanceof ApiError) return error;
     throw error;
   }
 }

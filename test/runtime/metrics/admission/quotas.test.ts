@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
 import type { ClassLimits, MetricLimits } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { requestTokens } from "../../../../runtime/metrics/admission/cost.ts";
 import { createQuotas, type Quotas } from "../../../../runtime/metrics/admission/quotas.ts";
 import { singlePod } from "../../../../runtime/pods/pods.ts";
@@ -30,12 +30,12 @@ async function admitted(quotas: Quotas, own: QuotaClient, count: number, cost = 
   return refusals.filter((refusal) => refusal === undefined).length;
 }
 
-async function refusalOf(quotas: Quotas, own: QuotaClient, cost: number, requests = 1): Promise<Refusal | undefined> {
+async function refusalOf(quotas: Quotas, own: QuotaClient, cost: number, requests = 1): Promise<ApiError | undefined> {
   try {
     (await quotas.admit(own, { requests, costs: costs(cost) }, () => ({ step: "5m" }))).end();
     return undefined;
   } catch (error) {
-    if (error instanceof Refusal) return error;
+    if (error instanceof ApiError) return error;
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
 import type { ClassLimits } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { parseAllocationMessage } from "../../../../runtime/metrics/admission/allocation-protocol.ts";
 import { type AdmittedRequest, createQuotas, type Quotas } from "../../../../runtime/metrics/admission/quotas.ts";
 import type { QuotaClient } from "../../../../runtime/metrics/admission/token-source.ts";
@@ -46,14 +46,14 @@ async function admit(
   place: number,
   own: QuotaClient,
   points = 0,
-): Promise<AdmittedRequest | Refusal> {
+): Promise<AdmittedRequest | ApiError> {
   try {
     const [quotas, cost] = [quotasOf(cluster, place), { requests: 1, costs: new Map([["cpu_util", points]]) }];
     const admitted = quotas.admitNow(own, cost) ?? (await quotas.admit(own, cost, () => undefined));
     admitted.end();
     return admitted;
   } catch (error) {
-    if (error instanceof Refusal) return error;
+    if (error instanceof ApiError) return error;
     throw error;
   }
 }
@@ -67,7 +67,7 @@ async function hammer(
   let admitted = 0;
   for (let index = 0; index < seconds * perSecond; index += 1) {
     cluster.nowMs += 1_000 / perSecond;
-    if (!((await admit(cluster, place(index), own)) instanceof Refusal)) admitted += 1;
+    if (!((await admit(cluster, place(index), own)) instanceof ApiError)) admitted += 1;
   }
   return admitted;
 }
@@ -99,8 +99,8 @@ describe("a decision without a charge", () => {
           const cost = { requests: 1, costs: new Map([["cpu_util", points]]) };
           const { refusal } = await quotasOf(cluster, place).decide(own, cost, () => undefined);
           const answer = await admit(cluster, place, own, points);
-          expect(refusal).toEqual(answer instanceof Refusal ? answer : undefined);
-          counts[answer instanceof Refusal ? "refused" : "admitted"] += 1;
+          expect(refusal).toEqual(answer instanceof ApiError ? answer : undefined);
+          counts[answer instanceof ApiError ? "refused" : "admitted"] += 1;
         }
       }),
       { seed: 20_261_129, numRuns: 60 },
@@ -126,7 +126,7 @@ describe("the state of the quotas of a client", () => {
         expect(await costLeft(cluster, place, own)).toEqual({ left: 600, isOfOwner: true });
     }
     // A pod that only read the state borrowed nothing: the owner has all 600.
-    expect(await admit(cluster, 0, own, 600)).not.toBeInstanceOf(Refusal);
+    expect(await admit(cluster, 0, own, 600)).not.toBeInstanceOf(ApiError);
   });
 
   test("is the share of a pod that cannot reach the owner, and says so", async () => {
@@ -170,7 +170,7 @@ describe("one client of 10 requests a second and a burst of 20 that overloads th
         let [requests, cost] = [0, 0];
         for (const one of steps) {
           cluster.nowMs += one.waitMs;
-          if ((await admit(cluster, one.place, own, one.cost)) instanceof Refusal) continue;
+          if ((await admit(cluster, one.place, own, one.cost)) instanceof ApiError) continue;
           requests += 1;
           cost += one.cost;
         }
@@ -199,7 +199,7 @@ describe("a pod that does not own the buckets of a client", () => {
     const own = quotaClient(cluster.clientOf(0));
     for (let index = 0; index < 5; index += 1) await admit(cluster, 0, own);
     const admitted = await admit(cluster, 1, own);
-    if (admitted instanceof Refusal) throw admitted;
+    if (admitted instanceof ApiError) throw admitted;
     expect(admitted.headers()["X-RateLimit-Remaining"]).toBe("14");
   });
 
@@ -210,7 +210,7 @@ describe("a pod that does not own the buckets of a client", () => {
     await admit(cluster, 1, own);
     quotasOf(cluster, 1).stop();
     const left = await Promise.all(Array.from({ length: 25 }, () => admit(cluster, 0, own)));
-    expect(left.filter((one) => !(one instanceof Refusal))).toHaveLength(19);
+    expect(left.filter((one) => !(one instanceof ApiError))).toHaveLength(19);
   });
 
   test("charges the whole quota the actual cost of a query, above or below the estimate", async () => {
@@ -218,12 +218,12 @@ describe("a pod that does not own the buckets of a client", () => {
     cluster.nowMs += 600_000;
     const own = quotaClient(cluster.clientOf(0), { costUnitsPerMinute: 60, burstCostUnits: 100 });
     const dear = await admit(cluster, 1, own, 10);
-    if (dear instanceof Refusal) throw dear;
+    if (dear instanceof ApiError) throw dear;
     dear.settle(new Map([["cpu_util", 90]]));
     expect(await admit(cluster, 1, own, 20)).toMatchObject({ code: "cost_exceeded" });
     quotasOf(cluster, 1).stop();
     expect(await admit(cluster, 0, own, 11)).toMatchObject({ code: "cost_exceeded" });
-    expect(await admit(cluster, 0, own, 10)).not.toBeInstanceOf(Refusal);
+    expect(await admit(cluster, 0, own, 10)).not.toBeInstanceOf(ApiError);
   });
 });
 

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { afterEach, describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
 import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import type { MetricsApi, MetricsResponse } from "../../../../runtime/metrics/metrics-api.ts";
 import { singlePod } from "../../../../runtime/pods/pods.ts";
@@ -73,12 +73,12 @@ function ask({ api }: Running, pairs: Pairs = [], signal = new AbortController()
   return api.query(parameters([...lastFiveMinutes, ...pairs]), everyone, signal, { correlationId: "id-1", nowMs });
 }
 
-async function refusalOf(running: Promise<unknown>): Promise<Refusal> {
+async function refusalOf(running: Promise<unknown>): Promise<ApiError> {
   const error = await running.then(
     () => new Error("it was answered"),
     (reason: unknown) => reason,
   );
-  if (error instanceof Refusal) return error;
+  if (error instanceof ApiError) return error;
   throw error;
 }
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ClientConfig, LabelName, MetricConfig, StoreConfig } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { accessOf, type Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import {
   type Grant,
@@ -314,7 +314,7 @@ describe("no combination widens access", () => {
       requireReadScope(caller);
       return grant(wanted.map(entry), filtersOf(asked), caller, accessOf(caller, own));
     } catch (error) {
-      if (error instanceof Refusal) return undefined;
+      if (error instanceof ApiError) return undefined;
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { parsePartialRequest } from "../../../../runtime/metrics/federation/parse-partial-request.ts";
 
 const ask = {
@@ -25,7 +25,7 @@ function refusalOf(work: () => unknown): { readonly code: string; readonly field
   try {
     work();
   } catch (error) {
-    if (error instanceof Refusal) return { code: error.code, field: error.errors[0]?.field };
+    if (error instanceof ApiError) return { code: error.code, field: error.errors[0]?.field };
     throw error;
   }
   throw new Error("nothing was refused");
@@ -36,7 +36,7 @@ function kindOf(work: () => string): string {
   try {
     return work();
   } catch (error) {
-    if (error instanceof Refusal) return "refused";
+    if (error instanceof ApiError) return "refused";
     throw error;
   }
 }

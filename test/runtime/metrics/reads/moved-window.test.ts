@@ -2,7 +2,7 @@ import { array, assert, asyncProperty, boolean, constantFrom, integer, oneof, re
 import { describe, expect, test } from "vitest";
 import { usualCaches } from "../../../../limits/memory-plan.ts";
 import { createTimeSlices } from "../../../../limits/time-slices.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts";
 import { createReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";
@@ -97,7 +97,7 @@ async function bytesOrCode(answer: Promise<string>): Promise<string> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof Refusal) return error.code;
+    if (error instanceof ApiError) return error.code;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import type { SelectorsRequest, SelectorsResult } from "../../../../runtime/metrics/request/selector.ts";
 import type { StoreReply } from "../../stores/scripted-store.ts";
@@ -30,12 +30,12 @@ async function begin(...settings: Parameters<typeof start>): Promise<Started> {
   return started;
 }
 
-async function refusalOf(answer: Promise<unknown>): Promise<Refusal> {
+async function refusalOf(answer: Promise<unknown>): Promise<ApiError> {
   const error = await answer.then(
     () => new Error("it was answered"),
     (reason: unknown) => reason,
   );
-  if (error instanceof Refusal) return error;
+  if (error instanceof ApiError) return error;
   throw error;
 }
 

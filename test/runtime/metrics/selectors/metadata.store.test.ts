@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LabelName, StoreConfig } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import type { LookUp, MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
@@ -91,7 +91,7 @@ async function valuesOf(label: LabelName, asked: LookUp, caller: Caller): Promis
     const { values, isPartial } = await api.labelValues({ ...asked, label }, ...run(caller));
     return isPartial ? "partial" : values;
   } catch (error) {
-    if (error instanceof Refusal) return error.code;
+    if (error instanceof ApiError) return error.code;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { LabelName } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import type { LookUp } from "../../../../runtime/metrics/metrics-api.ts";
 import { presenceOf } from "../../../../runtime/metrics/selectors/selected-metrics.ts";
@@ -41,7 +41,7 @@ async function refusalOf(answer: Promise<unknown>): Promise<string> {
     () => new Error("it was answered"),
     (reason: unknown) => reason,
   );
-  if (error instanceof Refusal) return error.code;
+  if (error instanceof ApiError) return error.code;
   throw error;
 }
 

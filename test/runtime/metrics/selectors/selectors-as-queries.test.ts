@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { MetricConfig } from "../../../../crds/config.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { everyone } from "../oracle/universe.ts";
 import { ask, askNatively, leaf, nativeOf, requestOf, start } from "./selector-stores.ts";
@@ -33,7 +33,7 @@ const settings = fc.record({
 async function codeOf(answer: Promise<unknown>): Promise<string | undefined> {
   return answer.then(
     () => undefined,
-    (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
+    (error: unknown) => (error instanceof ApiError ? error.code : Promise.reject(error)),
   );
 }
 

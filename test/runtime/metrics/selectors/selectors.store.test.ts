@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import type { SelectorsResult } from "../../../../runtime/metrics/request/selector.ts";
@@ -125,7 +125,7 @@ test("two pods admit one burst of requests for leaves together", async () => {
     const answer = ask(pods[turn % pods.length] as MetricsApi, "shared");
     const refusal = await answer.then(
       () => undefined,
-      (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
+      (error: unknown) => (error instanceof ApiError ? error.code : Promise.reject(error)),
     );
     outcomes.push(refusal);
   }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { MetricSelector } from "../../../../runtime/metrics/request/selector.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { compileExpression, compileText } from "../../../../runtime/prometheus/compile/compile.ts";
 import type { CompiledExpression, LookUp } from "../../../../runtime/prometheus/compile/program.ts";
 import { ExpressionError } from "../../../../runtime/prometheus/language/expression.ts";
@@ -305,7 +305,7 @@ describe("a text outside of the language is refused with a text that compiles:",
     ["irate(queue_consumer_lag[5m]) / pool_size_peak", undefined],
   ])("%s", (text, rewrite) => {
     const lookUp: LookUp = (id) => {
-      if (id === "hidden") throw new Refusal("metric_forbidden", "hidden");
+      if (id === "hidden") throw new ApiError("metric_forbidden", "hidden");
       return knownMetrics.get(id);
     };
     expect(() => compileText(text, lookUp, () => [])).toThrow(
@@ -314,7 +314,7 @@ describe("a text outside of the language is refused with a text that compiles:",
   });
 
   test("but an error of the look-up stays what it is", () => {
-    const forbidden = new Refusal("metric_forbidden", "hidden");
+    const forbidden = new ApiError("metric_forbidden", "hidden");
     const lookUp: LookUp = () => {
       throw forbidden;
     };

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import {
   eventBytesMax,
   eventDepthMax,
@@ -36,7 +36,7 @@ function refusal(value: object | string | Uint8Array): readonly string[] {
     parse(value);
     return [];
   } catch (error) {
-    if (error instanceof Refusal) return [error.code, ...error.errors.map(({ field, code }) => `${field}: ${code}`)];
+    if (error instanceof ApiError) return [error.code, ...error.errors.map(({ field, code }) => `${field}: ${code}`)];
     throw error;
   }
 }

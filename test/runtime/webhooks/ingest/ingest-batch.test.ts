@@ -1,7 +1,7 @@
 import { batchEventsMax } from "../../../../api/events.ts";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import type { Ingest } from "../../../../runtime/webhooks/ingest/ingest.ts";
 import { ingestBatch, isBatch, splitBatch } from "../../../../runtime/webhooks/ingest/ingest-batch.ts";
 
@@ -41,7 +41,7 @@ describe("a batch", () => {
   test.each(["[", "[1", '["', "[1]]", "[1],", '[{"a":1}', "[1] x", '["\\'])(
     "that does not end well is refused: %j",
     (body) => {
-      expect(() => texts(body)).toThrow(new Refusal("invalid_json", "A batch must be a JSON array of events"));
+      expect(() => texts(body)).toThrow(new ApiError("invalid_json", "A batch must be a JSON array of events"));
     },
   );
 
@@ -61,7 +61,7 @@ describe("a batch", () => {
       await Promise.resolve();
       underWay -= 1;
       const eventId = Buffer.from(bytes).toString();
-      if (Number(eventId) % 2 === 1) throw new Refusal("invalid_envelope", eventId);
+      if (Number(eventId) % 2 === 1) throw new ApiError("invalid_envelope", eventId);
       return { eventId, tenant: "acme", duplicate: false };
     };
     const items = Array.from({ length: 100 }, (_, index) => Buffer.from(String(index)));

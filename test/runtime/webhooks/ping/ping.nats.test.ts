@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Ping } from "../../../../api/partners.ts";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
@@ -50,7 +50,7 @@ const ping = ({ engine }: EngineCase, name: string, caller: Parameters<typeof en
   waitFor(
     () =>
       engine.pings.ping(`default/${name}`, none, caller).catch((error: unknown) => {
-        if (error instanceof Refusal && error.code === "rate_exceeded") return undefined;
+        if (error instanceof ApiError && error.code === "rate_exceeded") return undefined;
         throw error;
       }),
     { timeoutMs, what: "an accepted ping" },

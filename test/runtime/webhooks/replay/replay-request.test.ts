@@ -1,6 +1,6 @@
 import { eventIdsMax } from "../../../../api/replays.ts";
 import { describe, expect, test } from "vitest";
-import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import {
   parseAckRequest,
   parseRedriveRequest,
@@ -14,7 +14,7 @@ async function refusal(step: () => Promise<unknown>): Promise<readonly string[]>
   try {
     await step();
   } catch (error) {
-    if (error instanceof Refusal) return [error.code, ...error.errors.map(({ field, code }) => `${field}: ${code}`)];
+    if (error instanceof ApiError) return [error.code, ...error.errors.map(({ field, code }) => `${field}: ${code}`)];
     throw error;
   }
   return [];

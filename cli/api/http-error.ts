@@ -15,8 +15,8 @@ interface Problem extends Partial<Pick<ProblemBody, "title" | "detail" | "code">
   readonly suggestion: Readonly<Record<string, string>>;
 }
 
-/** The server refused a request. */
-export class ApiRefusal extends CommandError {
+/** The server rejected a request. */
+export class HttpError extends CommandError {
   readonly status: number;
   /** Code of the table of errors; empty for the response of another program. */
   readonly code: string;
@@ -35,8 +35,8 @@ const newTokenHint =
   "get a new token; `heliograph dev-token` issues tokens for the server that uses the folder of --data";
 const detailCharactersMax = 400;
 
-/** The sentence of a refusal: what the server says, with the fields at fault and what to do. */
-export function refusalOf({ status, headers, body }: ApiResponse, hasToken: boolean): ApiRefusal {
+/** The error of a rejected request: what the server reported, the invalid fields, and how to fix them. */
+export function httpErrorOf({ status, headers, body }: ApiResponse, hasToken: boolean): HttpError {
   const problem = parseProblem(body);
   const { code = "", suggestion } = problem;
   const retryAfter = Number(headers["retry-after"] ?? Number.NaN);
@@ -48,12 +48,7 @@ export function refusalOf({ status, headers, body }: ApiResponse, hasToken: bool
   ];
   const name = [status, code].join(" ").trimEnd();
   const text = [reasonsOf(problem), ...hints].join("; ");
-  return new ApiRefusal(
-    `the server rejected the request with ${name}: ${plain(text)}`,
-    status,
-    code,
-    retryAfterSeconds,
-  );
+  return new HttpError(`the server rejected the request with ${name}: ${plain(text)}`, status, code, retryAfterSeconds);
 }
 
 function reasonsOf({ detail, title, errors }: Problem): string {

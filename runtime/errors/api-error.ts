@@ -8,7 +8,7 @@ export type FieldError = Problem["errors"][number];
 /** Parameters of a cheaper query in place of the rejected one. */
 export type Suggestion = NonNullable<Problem["suggestion"]>;
 
-export interface RefusalOptions {
+export interface ApiErrorOptions {
   readonly errors?: readonly FieldError[];
   readonly suggestion?: Suggestion | undefined;
   /** Seconds; becomes `Retry-After`. */
@@ -19,9 +19,9 @@ export interface RefusalOptions {
   readonly cause?: unknown;
 }
 
-/** Refuses a request with an error of the table. The caller sees `message`; only the log has `cause`. */
-export class Refusal extends Error {
-  override readonly name = "Refusal";
+/** Rejects a request with an error of the table. The caller sees `message`; only the log has `cause`. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
   readonly code: ErrorCode;
   readonly status: number;
   readonly errors: readonly FieldError[];
@@ -29,7 +29,7 @@ export class Refusal extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: ErrorCode, detail: string, options: RefusalOptions = {}) {
+  constructor(code: ErrorCode, detail: string, options: ApiErrorOptions = {}) {
     super(detail, { cause: options.cause });
     this.code = code;
     this.status = errorTable[code].status;
@@ -39,36 +39,36 @@ export class Refusal extends Error {
     this.headers = options.headers ?? {};
   }
 
-  /** The same refusal with more headers. */
-  with(headers: Readonly<Record<string, string>>): Refusal {
+  /** The same error with more headers. */
+  with(headers: Readonly<Record<string, string>>): ApiError {
     const { code, message, errors, suggestion, retryAfterSeconds, cause } = this;
     const all = { ...this.headers, ...headers };
-    return new Refusal(code, message, { errors, suggestion, retryAfterSeconds, headers: all, cause });
+    return new ApiError(code, message, { errors, suggestion, retryAfterSeconds, headers: all, cause });
   }
 }
 
-/** The same refusal with other names of its fields. */
-export function renameFields(refusal: Refusal, rename: (field: string) => string): Refusal {
-  const { code, message, suggestion, retryAfterSeconds, headers, cause } = refusal;
-  const errors = refusal.errors.map((error) => ({ ...error, field: rename(error.field) }));
-  return new Refusal(code, message, { errors, suggestion, retryAfterSeconds, headers, cause });
+/** The same error with its fields renamed. */
+export function renameFields(error: ApiError, rename: (field: string) => string): ApiError {
+  const { code, message, suggestion, retryAfterSeconds, headers, cause } = error;
+  const errors = error.errors.map((item) => ({ ...item, field: rename(item.field) }));
+  return new ApiError(code, message, { errors, suggestion, retryAfterSeconds, headers, cause });
 }
 
-/** A refusal because of one field. The body and the field have the same detail. */
-export function refuseField(
+/** Error of one field. The body and the field have the same detail. */
+export function invalidField(
   code: ErrorCode,
   field: string,
   detail: string,
-  options: Omit<RefusalOptions, "errors"> = {},
-): Refusal {
-  return new Refusal(code, detail, { ...options, errors: [{ field, code, detail }] });
+  options: Omit<ApiErrorOptions, "errors"> = {},
+): ApiError {
+  return new ApiError(code, detail, { ...options, errors: [{ field, code, detail }] });
 }
 
 /**
  * Awaits steps in NATS, which fail only because it does not respond.
  *
  * @param detail what does not respond, for the caller
- * @throws Refusal `events_unavailable`, or the refusal of a step
+ * @throws ApiError `events_unavailable`, or the error of a step
  */
 export async function orEventsUnavailable<T>(
   steps: () => Promise<T>,
@@ -77,7 +77,7 @@ export async function orEventsUnavailable<T>(
   try {
     return await steps();
   } catch (cause) {
-    if (cause instanceof Refusal) throw cause;
-    throw new Refusal("events_unavailable", detail, { cause, retryAfterSeconds: 1 });
+    if (cause instanceof ApiError) throw cause;
+    throw new ApiError("events_unavailable", detail, { cause, retryAfterSeconds: 1 });
   }
 }
