@@ -2,7 +2,7 @@ import type { DeliveryStats } from "../../api/delivery-stats.ts";
 import type { PartnerDetail } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { useRead } from "../api/use-read.ts";
+import type { Read } from "../api/use-read.ts";
 import { Chart } from "../charts/chart.tsx";
 import type { ChartSeries } from "../charts/chart-data.ts";
 import { Empty } from "../components/empty.tsx";
@@ -10,39 +10,51 @@ import { formatCount, formatMs, formatNumber, formatShare } from "../components/
 import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import { Timestamp, useNow } from "../components/timestamp.tsx";
-import { changedQuery } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
-import { deliveryDay, twoDays } from "./delivery-day.ts";
+import { deliveryDay } from "./delivery-day.ts";
 
-const everySeconds = 60;
 const nowStepMs = 60_000;
 const chartPx = 140;
+const figuresOfDay = 4;
 
 interface DeliveriesProps {
+  readonly read: Read<DeliveryStats>;
   /** Details of active partners, as far as they are known. */
   readonly details: readonly PartnerDetail[];
 }
 
 /** Deliveries of the last 24 hours, with the day before beneath. */
-export function DeliveriesSection({ details }: DeliveriesProps): JSX.Element | null {
+export function DeliveriesSection({ read, details }: DeliveriesProps): JSX.Element | null {
   const nowMs = useNow(nowStepMs);
-  const { from, to } = twoDays(nowMs);
-  const query = changedQuery(new URLSearchParams(), { from, to, step: "15m" });
-  const read = useRead<DeliveryStats>(`/webhooks/stats${query}`, { everySeconds });
   // A pod of an earlier version has no statistics.
   if (read.data === undefined && read.problem?.status === 404) return null;
   return (
     <Section title="Deliveries, last 24 hours">
-      <div class={read.data === undefined ? "day-room" : ""}>
-        <Reading read={read} what="the statistics of deliveries" lines={10}>
+      {read.data === undefined && read.problem === undefined ? <DaySkeleton /> : null}
+      {read.data === undefined && read.problem === undefined ? null : (
+        <Reading read={read} what="the statistics of deliveries">
           {(stats) => <Day stats={stats} nowMs={nowMs} details={details} />}
         </Reading>
-      </div>
+      )}
     </Section>
   );
 }
 
-interface DayProps extends DeliveriesProps {
+/** Empty cards of the size of the charts. */
+function DaySkeleton(): JSX.Element {
+  return (
+    <>
+      <p class="hidden">Reading the statistics of deliveries</p>
+      <div class="day-charts">
+        {Array.from({ length: figuresOfDay }, (_, index) => (
+          <div key={index} class="card" />
+        ))}
+      </div>
+    </>
+  );
+}
+
+interface DayProps extends Pick<DeliveriesProps, "details"> {
   readonly stats: DeliveryStats;
   readonly nowMs: number;
 }
@@ -122,7 +134,7 @@ function Figure({ title, value, previous, series, format, isFitted = false }: Fi
   );
 }
 
-function Backlog({ details }: DeliveriesProps): JSX.Element {
+function Backlog({ details }: Pick<DeliveriesProps, "details">): JSX.Element {
   const known = details.map(({ live }) => live).filter(({ backlog }) => backlog !== null);
   if (known.length === 0) return <p class="quiet">Backlog unknown</p>;
   const waiting = known.reduce((sum, { backlog }) => sum + (backlog ?? 0), 0);

@@ -9,6 +9,7 @@ import type { ListPage } from "../api/types.ts";
 import { useRead, type Read } from "../api/use-read.ts";
 import { useNow } from "../components/timestamp.tsx";
 import { changedQuery } from "../router/place.ts";
+import { twoDays } from "./delivery-day.ts";
 import {
   breakerNeeds,
   bySeverity,
@@ -37,11 +38,13 @@ export interface Home {
   readonly counts: Read<Counts>;
   readonly health: Read<HealthAnswer>;
   readonly objectives: Read<SloAnswer>;
+  /** Two days in intervals of 15 minutes. */
+  readonly day: Read<DeliveryStats>;
   /** The only tenant of the token; undefined for several. */
   readonly tenant: string | undefined;
   /** The most severe first. */
   readonly needs: readonly Need[];
-  /** False while something that could need attention is read for the first time. */
+  /** False while something is read for the first time. */
   readonly isKnown: boolean;
   readonly refresh: () => void;
 }
@@ -60,6 +63,7 @@ export function useHome(): Home {
   const tenant = onlyTenant(me?.tenants);
   const slo = allowed(metricScopes, `/v1/metrics/slo${changedQuery(new URLSearchParams(), { tenant: tenant ?? "" })}`);
   const objectives = useRead<SloAnswer>(tenant === undefined ? undefined : slo, { everySeconds: 60 });
+  const day = useRead<DeliveryStats>(allowed(["webhooks:read"], dayPath(nowMs)), { everySeconds: 60 });
   const needs = useMemo(
     () =>
       needsOf({
@@ -72,7 +76,7 @@ export function useHome(): Home {
       }),
     [partners, counts.data, recent.data, health.data, objectives.data, nowMs],
   );
-  const reads = [counts, recent, health, objectives];
+  const reads = [counts, recent, health, objectives, day];
   const refresh = (): void => {
     setTurn(turn + 1);
     for (const read of reads) read.refresh();
@@ -80,7 +84,8 @@ export function useHome(): Home {
   const { details, hasDetails, problem } = partners;
   const isKnown =
     (hasDetails || problem !== undefined) && reads.every(({ data, isReading }) => data !== undefined || !isReading);
-  return { partners: readOf(partners, refresh), details, counts, health, objectives, tenant, needs, isKnown, refresh };
+  const read = readOf(partners, refresh);
+  return { partners: read, details, counts, health, objectives, day, tenant, needs, isKnown, refresh };
 }
 
 /** By whole intervals, so that equal requests have equal paths. */
@@ -88,6 +93,10 @@ function recentPath(nowMs: number): string {
   const stepMs = 5 * minuteMs;
   const from = new Date(Math.floor((nowMs - recentMs) / stepMs) * stepMs).toISOString();
   return `/webhooks/stats${changedQuery(new URLSearchParams(), { from, step: "5m", group_by: "partner" })}`;
+}
+
+function dayPath(nowMs: number): string {
+  return `/webhooks/stats${changedQuery(new URLSearchParams(), { ...twoDays(nowMs), step: "15m" })}`;
 }
 
 function onlyTenant(tenants: readonly string[] | undefined): string | undefined {

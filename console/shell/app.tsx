@@ -1,9 +1,7 @@
 // The frame around the pages: sign-in or session, header, navigation. It reads nothing but the rights of the token.
-import type { Me } from "../../api/documents.ts";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { createApiClient } from "../api/client.ts";
-import { isAbort } from "../api/problem.ts";
 import { SessionContext } from "../api/session-context.ts";
 import { pages } from "../pages.ts";
 import { Announcer } from "../components/announcer.tsx";
@@ -16,6 +14,7 @@ import { SignInPage } from "../sign-in/sign-in-page.tsx";
 import { openWithToken, storedStart, type SignedOut, type Start } from "../sign-in/start-session.ts";
 import { Frame } from "./frame.tsx";
 import { Outlet } from "./outlet.tsx";
+import { useMe } from "./use-me.ts";
 
 /** The console from its start: sign-in, then the pages. */
 export function App({ start }: { readonly start: Start }): JSX.Element {
@@ -104,19 +103,8 @@ interface SignedInProps {
 
 function SignedIn({ session, again, onToken, onLeave }: SignedInProps): JSX.Element {
   const [hasEnded, setEnded] = useState(false);
-  const [me, setMe] = useState<Me | undefined>(undefined);
   const api = useMemo(() => createApiClient(session.send, () => setEnded(true)), [session]);
-  useEffect(() => {
-    const abort = new AbortController();
-    api.read<Me>("/v1/me", abort.signal).then(
-      ({ body }) => setMe(body),
-      (error: unknown) => {
-        // Without an answer everything is shown, and each part says for itself what is refused.
-        if (!isAbort(error)) setMe(undefined);
-      },
-    );
-    return () => abort.abort();
-  }, [api]);
+  const { me, isReady } = useMe(api);
   const view = useMemo(() => ({ api, me }), [api, me]);
   const leave = (): void => {
     void leaveEverywhere(session);
@@ -128,8 +116,15 @@ function SignedIn({ session, again, onToken, onLeave }: SignedInProps): JSX.Elem
   });
   return (
     <SessionContext.Provider value={view}>
-      <Frame pages={pages} me={me} onSignOut={leave} onToken={onToken} ended={hasEnded ? again : undefined}>
-        <Outlet pages={pages} />
+      <Frame
+        pages={pages}
+        me={me}
+        isReady={isReady}
+        onSignOut={leave}
+        onToken={onToken}
+        ended={hasEnded ? again : undefined}
+      >
+        <Outlet pages={pages} isReady={isReady} />
       </Frame>
     </SessionContext.Provider>
   );

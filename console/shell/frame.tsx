@@ -13,6 +13,8 @@ import type { SignedOut } from "../sign-in/start-session.ts";
 interface FrameProps {
   readonly pages: readonly PageEntry[];
   readonly me: Me | undefined;
+  /** False while the rights are read: what depends on them is not shown yet, so that it never moves. */
+  readonly isReady: boolean;
   readonly onSignOut: () => void;
   readonly onToken: (token: string) => void;
   /** Set once the server refused the token: what is shown stays. */
@@ -21,7 +23,7 @@ interface FrameProps {
 }
 
 /** Header, navigation and the place of the page. */
-export function Frame({ pages, me, onSignOut, onToken, ended, children }: FrameProps): JSX.Element {
+export function Frame({ pages, me, isReady, onSignOut, onToken, ended, children }: FrameProps): JSX.Element {
   const { place } = useRouter();
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [place.path]);
@@ -45,11 +47,9 @@ export function Frame({ pages, me, onSignOut, onToken, ended, children }: FrameP
         </button>
         <Search />
         <div class="top-end">
-          {me === undefined ? null : (
-            <span class="who" title={`Tenants: ${me.tenants.join(", ")}`}>
-              {me.is_console_admin ? `${me.client}, administrator` : me.client}
-            </span>
-          )}
+          <span class="who" title={me === undefined ? "" : `Tenants: ${me.tenants.join(", ")}`}>
+            {me === undefined ? "" : me.is_console_admin ? `${me.client}, administrator` : me.client}
+          </span>
           <PreferenceSwitches />
           <button type="button" class="small" onClick={onSignOut}>
             Sign out
@@ -57,7 +57,7 @@ export function Frame({ pages, me, onSignOut, onToken, ended, children }: FrameP
         </div>
       </header>
       <nav id="navigation" class={isOpen ? "side open" : "side"} aria-label="Pages of the console">
-        <ul class="plain">{pages.map((page) => navigationItem(page, pages, me, place.path))}</ul>
+        {isReady ? <ul class="plain">{pages.map((page) => navigationItem(page, pages, me, place.path))}</ul> : null}
       </nav>
       <main id="main" tabIndex={-1}>
         {ended === undefined ? null : <SignInAgain state={ended} onToken={onToken} />}

@@ -14,8 +14,14 @@ interface Found {
 
 const loaded = new WeakMap<PageEntry, ComponentType<PageProps>>();
 
+interface OutletProps {
+  readonly pages: readonly PageEntry[];
+  /** False while the rights of the token are read: the code of the page is loaded meanwhile. */
+  readonly isReady: boolean;
+}
+
 /** Shows the page of the address. Each page is loaded when it is first shown. */
-export function Outlet({ pages }: { readonly pages: readonly PageEntry[] }): JSX.Element {
+export function Outlet({ pages, isReady }: OutletProps): JSX.Element {
   const { place } = useRouter();
   const found = findPage(pages, place.path);
   const [failed, setFailed] = useState<PageEntry | undefined>(undefined);
@@ -36,7 +42,7 @@ export function Outlet({ pages }: { readonly pages: readonly PageEntry[] }): JSX
     };
   }, [entry]);
   if (found === undefined) return <UnknownPage />;
-  const Shown = loaded.get(found.entry);
+  const Shown = isReady ? loaded.get(found.entry) : undefined;
   if (Shown !== undefined) return <Shown key={place.path} parameters={found.parameters} />;
   if (failed === found.entry) return <LostPage />;
   return <Skeleton what="the page" lines={8} />;

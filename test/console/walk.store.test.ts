@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   figuresOf,
@@ -27,6 +28,9 @@ const interactiveMsBar = 400;
 const longTaskMsBar = 100;
 const slowFactor = 5;
 const layoutShiftMax = 0.1;
+/** Of a page whose panels are shown together. */
+const stillShiftMax = 0.01;
+const lateStepMs = 100;
 /** Pages of the console are 0.027 and more apart from each other. */
 const pictureDistanceMax = 0.02;
 /** Where pictures of all pages go. @default none are made */
@@ -216,6 +220,25 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
     expect(page.url()).toBe(`${installation.url}/console/`);
     expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  test.each([
+    ["admin", "Stores"],
+    ["metrics", "Latency p95"],
+  ] as const)("moves nothing on Home of %s, whatever arrives first", async (reader, last) => {
+    const tab = await visitor.open();
+    const late = ["/v1/me", "/webhooks/stats", "/v1/metrics/health", "/webhooks/partners", "/webhooks/dead-letters"];
+    for (const [place, path] of late.entries())
+      await tab.page.route(
+        (url) => url.pathname.startsWith(path),
+        async (route) => {
+          await setTimeout((late.length - place) * lateStepMs);
+          await route.continue();
+        },
+      );
+    await visitor.visit(tab, { name: "home", path: "/", reader, heading: "Home", sees: [last] });
+    expect((await figuresOf(tab.page)).layoutShift).toBeLessThanOrEqual(stillShiftMax);
     await tab.close();
   });
 
