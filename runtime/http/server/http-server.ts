@@ -24,15 +24,8 @@ import {
   type RequestOutcome,
 } from "./request-log.ts";
 import { httpLimits, type HttpLimits } from "./listen-server.ts";
-import {
-  isPrometheusTarget,
-  problemHeaders,
-  problemMediaType,
-  problemOf,
-  prometheusError,
-  apiErrorOf,
-} from "./problem.ts";
-import { hasSeveralHosts, prometheusTarget } from "./query-string.ts";
+import { problemHeaders, problemMediaType, problemOf, prometheusError, apiErrorOf } from "./problem.ts";
+import { hasSeveralHosts, isPrometheusTarget, prometheusTarget } from "./query-string.ts";
 import type { ApiResponse } from "./route.ts";
 
 export interface ServerOptions {

@@ -93,14 +93,6 @@ function isClientFault(code: unknown, statusCode: unknown): boolean {
   return isParseError || (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500);
 }
 
-/** Paths whose errors have the form that Prometheus' HTTP API gives them. */
-const prometheusPath = /^\/prometheus(?:[/?#]|$)/u;
-
-/** True for a request target whose errors are {@link prometheusError}. */
-export function isPrometheusTarget(target: string): boolean {
-  return prometheusPath.test(target);
-}
-
 /**
  * The error of a refusal with its status. Clients of Prometheus read the bodies of 400, 422 and 503 only. Statuses of
  * HTTP and of its authentication stay as they are. Source: Prometheus, "HTTP API", format overview.

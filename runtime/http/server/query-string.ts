@@ -76,6 +76,14 @@ function textOf(body: Uint8Array): string {
   }
 }
 
+/** Paths whose errors have the form that Prometheus' HTTP API gives them. */
+const prometheusPath = /^\/prometheus(?:[/?#]|$)/u;
+
+/** True for a request target below `/prometheus`. */
+export function isPrometheusTarget(target: string): boolean {
+  return prometheusPath.test(target);
+}
+
 /**
  * A request target of a client of Prometheus with the path that routes have: clients join the address of a server and a
  * path, so that slashes can be doubled or stand at the end. Other targets are returned as they are.
