@@ -20,11 +20,11 @@ import {
   quotaOperation,
   sloHistoryOperation,
 } from "../openapi/price-operations.ts";
-import { nextPageLink } from "../representation/link-headers.ts";
 import {
   chooseCoding,
   chooseMediaType,
   createRepresentations,
+  nextPageLink,
   type Representations,
 } from "../representation/representations.ts";
 import {

@@ -10,8 +10,7 @@ import {
   type ReadAddress,
   type ReadCertificate,
 } from "../authentication/client-certificate.ts";
-import { fitLinkHeaders } from "../representation/link-headers.ts";
-import { hasBytes } from "../representation/representations.ts";
+import { fitLinkHeaders, hasBytes } from "../representation/representations.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
 import { httpLimits } from "./listen-server.ts";
 import { formMediaType, formParameters, isForm, queryParameters } from "./query-string.ts";
