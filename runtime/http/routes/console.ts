@@ -86,7 +86,7 @@ const loopback: readonly string[] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
 
 /** The command that opens this console, for people on this machine; null for everyone else. */
 function openCommand({ address, origin }: ApiRequest, local: LocalIssuer | undefined): string | null {
-  if (local === undefined || origin === undefined || address === undefined || !loopback.includes(address)) return null;
+  if (local === undefined || origin === undefined || !loopback.includes(address() ?? "")) return null;
   const quoted = /^[\w./-]+$/u.test(local.dataFolder)
     ? local.dataFolder
     : `'${local.dataFolder.replaceAll("'", String.raw`'\''`)}'`;

@@ -81,7 +81,7 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
     bulk(metrics),
     {
       ...read("slo", sloOperation, ({ query, caller, signal, address, ...request }) =>
-        metrics.slo(query, caller, signal, { ...contextOf(request), address }),
+        metrics.slo(query, caller, signal, { ...contextOf(request), address: address() }),
       ),
       allowsAnonymous: true,
     },

@@ -98,7 +98,7 @@ async function readStatus(
   metrics: Pick<MetricsApi, "slo">,
   { path: { tenant = "" }, signal, address, correlationId, nowMs, traceparent }: ApiRequest,
 ): Promise<ReadStatus | undefined> {
-  const context = { correlationId, nowMs, traceparent, address };
+  const context = { correlationId, nowMs, traceparent, address: address() };
   try {
     const { headers, body } = await metrics.slo(new Map([["tenant", [tenant]]]), anonymous, signal, context);
     const data = (body as { readonly data: readonly Slo[] }).data.map(objectiveOf);

@@ -106,7 +106,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
             correlationId: ownId,
             signal,
             nowMs: now(),
-            address: readAddress(request.raw.socket, request.headers),
+            address: () => readAddress(request.raw.socket, request.headers),
             origin: originOf(request.raw.socket),
           }),
         );

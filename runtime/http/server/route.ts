@@ -25,8 +25,8 @@ export interface ApiRequest {
   readonly nowMs: number;
   /** Aborts when the caller disconnects or the response takes too long. */
   readonly signal: AbortSignal;
-  /** Address of the client; undefined when it is unknown. */
-  readonly address?: string | undefined;
+  /** Reads the address of the client; undefined when it is unknown. */
+  readonly address: () => string | undefined;
   /** Origin at which the connection arrived, by its socket, such as `http://127.0.0.1:8080`. */
   readonly origin?: string | undefined;
   /** Decoded segments of the path, by the name the route gives them. */
