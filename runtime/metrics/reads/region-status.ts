@@ -160,13 +160,35 @@ function tooLarge(query: Query, errors: readonly StoreError[]): ApiError {
 }
 
 /** A cheaper form of a query. Source: seed "Operational Metrics API" §7 and §8, "Backpressure". */
-export function suggestionFor({ window }: Query): Suggestion {
+function suggestionFor({ window }: Query): Suggestion {
   const mostSeconds = windowSecondsOf(window);
   const step = coarserStep(window);
   const downsample = coarserDownsample(window.stepSeconds, mostSeconds);
   return {
     ...(step === undefined ? {} : { step: formatDuration(step) }),
     ...(downsample === undefined ? {} : { downsample }),
+  };
+}
+
+/**
+ * Headers of a partial response: a cheaper query if that may help, and the time of the next try. None for complete
+ * regions, and for those that lack a part or cannot compute the query. Source: seed "Operational Metrics API" §7.
+ */
+export function recoveryHints(
+  report: {
+    readonly regions: readonly RegionState[];
+    readonly mayRunCheaper: boolean;
+    /** @default {@link retryAfterSeconds} */
+    readonly retryAfterSeconds?: number;
+  },
+  query: Query,
+): Readonly<Record<string, string>> {
+  if (!mayRecover(report.regions)) return {};
+  const { step, downsample } = report.mayRunCheaper ? suggestionFor(query) : {};
+  return {
+    "Retry-After": String(report.retryAfterSeconds ?? retryAfterSeconds),
+    ...(step === undefined ? {} : { "X-Suggested-Step": step }),
+    ...(downsample === undefined ? {} : { "X-Suggested-Downsample": downsample }),
   };
 }
 

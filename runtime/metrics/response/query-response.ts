@@ -5,7 +5,7 @@ import type { ErrorBounds } from "../merge/quantile.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
-import { mayRecover, retryAfterSeconds as retryAfterDefault, suggestionFor } from "../reads/region-status.ts";
+import { recoveryHints } from "../reads/region-status.ts";
 import type { Result, ResultSeries } from "../reads/run-plan.ts";
 import { commaHints } from "../request/known-names.ts";
 import { formatDuration, formatTime, formatTimes } from "../request/time.ts";
@@ -167,27 +167,6 @@ function headersOf(plan: Plan, result: Result, cache: string): Readonly<Record<s
       shards: result.shards,
     }),
     ...recoveryHints(result, plan.query),
-  };
-}
-
-/**
- * Headers of a partial response: a cheaper query if that may help, and the time of the next try. None for complete
- * regions, and for those that lack a part or cannot compute the query. Source: seed "Operational Metrics API" §7.
- */
-export function recoveryHints(
-  {
-    regions,
-    mayRunCheaper,
-    retryAfterSeconds = retryAfterDefault,
-  }: Pick<Result, "regions" | "mayRunCheaper" | "retryAfterSeconds">,
-  query: Query,
-): Readonly<Record<string, string>> {
-  if (!mayRecover(regions)) return {};
-  const { step, downsample } = mayRunCheaper ? suggestionFor(query) : {};
-  return {
-    "Retry-After": String(retryAfterSeconds),
-    ...(step === undefined ? {} : { "X-Suggested-Step": step }),
-    ...(downsample === undefined ? {} : { "X-Suggested-Downsample": downsample }),
   };
 }
 

@@ -5,13 +5,12 @@ import { unmatchedNames } from "../authorization/policy.ts";
 import type { AgeHeaders } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { SelectorQuery } from "../planning/selector-query.ts";
-import { retryAfterSeconds } from "../reads/region-status.ts";
+import { recoveryHints, retryAfterSeconds } from "../reads/region-status.ts";
 import { shown } from "../request/known-names.ts";
 import { stampsAt } from "../request/selector-window.ts";
 import type { SelectorSeries, SelectorsResult, SelectorTimes, Stamps } from "../request/selector.ts";
 import { pointCount } from "../request/window.ts";
 import { type FoundResponse, isStillCurrent, pointsOf, type RepeatSources } from "../response/cached-response.ts";
-import { recoveryHints } from "../response/query-response.ts";
 import {
   deprecationHeaders,
   freshnessHeader,
