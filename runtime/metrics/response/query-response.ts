@@ -1,5 +1,6 @@
 // Bodies and headers of queries, of the catalog and of explanations, with the cached responses and page snapshots.
 // It reads no store.
+import type { QueryItem } from "../../../api/queries.ts";
 import type { TimeSlices } from "../../../limits/time-slices.ts";
 import type { ErrorBounds } from "../merge/quantile.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
@@ -9,19 +10,16 @@ import { recoveryHints } from "../reads/region-status.ts";
 import type { Result, ResultSeries } from "../reads/run-plan.ts";
 import { commaHints } from "../request/known-names.ts";
 import { formatDuration, formatTime, formatTimes } from "../request/time.ts";
-import { pointTimes } from "../request/window.ts";
-import { queryJson } from "./query-json.ts";
+import { pointCount, pointTimes, type ResolvedWindow } from "../request/window.ts";
+import { createPointWriter, type PointWriter, timesOf, type UnfinishedPoints } from "./point-writer.ts";
 import {
   contentId,
   deprecationHeaders,
   deprecationNotices,
   describePlan,
+  oneOrMixed,
   responseHeaders,
 } from "./response-headers.ts";
-
-type Point = readonly [timestamp: string, value: number];
-/** Certain bounds of a value; null for none. */
-type Bounds = readonly [low: number | null, high: number | null];
 
 interface ResponseContext {
   /** Name of the data of all pages. */
@@ -40,7 +38,7 @@ export function queryResponse(plan: Plan, result: Result, context: ResponseConte
     item: ({ metric, labels, values, bounds, exemplars }) => ({
       metric,
       labels,
-      points: points(times(), values),
+      points: presentPoints(times(), values),
       ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
       ...(exemplars === undefined ? {} : { exemplars }),
     }),
@@ -121,7 +119,18 @@ function responseOf(
   const data = once(() => page.map(item));
   return {
     status: result.partial ? 206 : 200,
-    headers: { ...headersOf(plan, result, context.cache), ...deprecationHeaders(metrics) },
+    headers: {
+      ...responseHeaders({
+        freshness: [result.freshnessSeconds],
+        downsample: about.downsample,
+        partial: result.partial,
+        plan: describePlan(plan),
+        cache: context.cache,
+        shards: result.shards,
+      }),
+      ...recoveryHints(result, query),
+      ...deprecationHeaders(metrics),
+    },
     body: {
       // Seldom read, since queryJson writes the points without a list of them.
       get data() {
@@ -137,52 +146,104 @@ function responseOf(
 function errorsOf({ failures }: Result): { readonly errors?: readonly object[] } {
   if (failures.length === 0) return {};
   return {
-    errors: failures.map(({ metric, refusal }) => ({
+    errors: failures.map(({ metric, refusal: { status, code, message: detail } }) => ({
       metric,
-      status: refusal.status,
-      code: refusal.code,
-      detail: refusal.message,
+      status,
+      code,
+      detail,
     })),
   };
 }
 
 /** The aggregation of all metrics; where their defaults differ, `mixed` and the aggregation of each. */
 function aggregationsOf({ metrics }: Query): object {
-  const [first, ...others] = new Set(metrics.map(({ aggregation }) => aggregation));
-  if (others.length === 0) return { agg: first };
-  return {
-    agg: "mixed",
-    aggregations: Object.fromEntries(metrics.map(({ entry, aggregation }) => [entry.metric.id, aggregation])),
-  };
-}
-
-function headersOf(plan: Plan, result: Result, cache: string): Readonly<Record<string, string>> {
-  return {
-    ...responseHeaders({
-      freshness: [result.freshnessSeconds],
-      downsample: plan.query.window.downsample ?? "none",
-      partial: result.partial,
-      plan: describePlan(plan),
-      cache,
-      shards: result.shards,
-    }),
-    ...recoveryHints(result, plan.query),
-  };
+  const agg = oneOrMixed(metrics.map(({ aggregation }) => aggregation));
+  if (agg !== "mixed") return { agg };
+  return { agg, aggregations: Object.fromEntries(metrics.map((own) => [own.entry.metric.id, own.aggregation])) };
 }
 
 /** The bounds of the present points, in their order. */
-function errorBounds(values: Float64Array, { low, high }: ErrorBounds): readonly Bounds[] {
+function errorBounds(values: Float64Array, { low, high }: ErrorBounds): NonNullable<QueryItem["error_bounds"]> {
   const bound = (value: number | undefined): number | null => (Number.isFinite(value) ? (value ?? null) : null);
-  return Array.from(values).flatMap((value, index): readonly Bounds[] =>
-    Number.isNaN(value) ? [] : [[bound(low[index]), bound(high[index])]],
-  );
+  const all = Array.from(low, (value, index): [number | null, number | null] => [bound(value), bound(high[index])]);
+  return all.filter((_, index) => !Number.isNaN(values[index]));
 }
 
-function points(times: readonly string[], values: Float64Array): readonly Point[] {
-  const present: Point[] = [];
-  for (const [index, time] of times.entries()) {
-    const value = values[index] ?? Number.NaN;
-    if (!Number.isNaN(value)) present.push([time, value]);
+function presentPoints(times: readonly string[], values: Float64Array): QueryItem["points"] {
+  const all = times.map((time, index) => [time, values[index] ?? Number.NaN] as const);
+  return all.filter(([, value]) => !Number.isNaN(value));
+}
+
+/** The body of a query. */
+interface WrittenQuery {
+  readonly page: readonly ResultSeries[];
+  /** The body without its data, which it starts with. */
+  readonly rest: object;
+  readonly window: ResolvedWindow;
+}
+
+/** Estimated bytes of a point with a short number, and of a series besides its points. */
+const [pointBytes, seriesBytes] = [34, 256];
+/** Room for a new body that is a little longer than the one before. */
+const growth = 1.01;
+
+/**
+ * Writes the same bytes as `JSON.stringify` of the body, faster. It copies points that an earlier body has, and leaves
+ * its own to later ones.
+ */
+async function queryJson(query: WrittenQuery, slices: TimeSlices): Promise<Uint8Array> {
+  const writer = createPointWriter(bytesExpected(query));
+  const written: UnfinishedSeries[] = [];
+  await slices.collect(writeSeries(query, writer, written));
+  const body = writer.bytes();
+  for (const { series, points, bounds } of written) {
+    series.text.written = { points: { body, ...points }, bounds: bounds && { body, ...bounds } };
+    series.text.moved = undefined;
   }
-  return present;
+  return body;
+}
+
+interface UnfinishedSeries {
+  readonly series: ResultSeries;
+  readonly points: UnfinishedPoints;
+  readonly bounds: UnfinishedPoints | undefined;
+}
+
+function bytesExpected({ page, window }: WrittenQuery): number {
+  const earlier = page[0]?.text.moved?.written.points.body.length ?? 0;
+  const own = page.length * (pointCount(window) * pointBytes + seriesBytes);
+  return Math.ceil(Math.max(earlier * growth, own)) + seriesBytes;
+}
+
+/** Writes one series in each step. */
+function* writeSeries(
+  { page, rest, window }: WrittenQuery,
+  writer: PointWriter,
+  written: UnfinishedSeries[],
+): Generator<undefined> {
+  const times = timesOf(window);
+  for (const [index, series] of page.entries()) {
+    const { metric, labels, values, bounds, exemplars } = series;
+    const { moved } = series.text;
+    const before = index === 0 ? '{"data":[' : ",";
+    writer.text(`${before}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
+    const points = writer.points(values, times, moved && { ...moved, written: moved.written.points });
+    writer.text("]");
+    written.push({ series, points, bounds: bounds && writeBounds(series, bounds, writer) });
+    writer.text(exemplars === undefined ? "}" : `,"exemplars":${JSON.stringify(exemplars)}}`);
+    yield;
+  }
+  writer.text(`${page.length === 0 ? '{"data":[' : ""}],${JSON.stringify(rest).slice(1)}`);
+}
+
+function writeBounds(
+  { values, text: { moved } }: ResultSeries,
+  bounds: NonNullable<ResultSeries["bounds"]>,
+  writer: PointWriter,
+): UnfinishedPoints {
+  writer.text(',"error_bounds":[');
+  const earlier = moved?.written.bounds;
+  const own = writer.bounds(values, bounds, moved && earlier && { ...moved, written: earlier });
+  writer.text("]");
+  return own;
 }
