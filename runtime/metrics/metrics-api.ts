@@ -38,6 +38,8 @@ export interface MetricsResponse {
   readonly json?: (() => Promise<Uint8Array>) | undefined;
   /** Handles a repeat request of the same caller. @default the request is handled like a new one */
   readonly revalidate?: AgeHeaders | undefined;
+  /** Receives the bytes of the body that were sent, for each sent response. @default they are not counted */
+  readonly sent?: ((bytes: number) => void) | undefined;
 }
 
 /**
@@ -61,7 +63,7 @@ export type BulkResult = { readonly id: string; readonly cost: number | undefine
 );
 
 /** The response to a bulk. */
-export interface BulkResponse {
+export interface BulkResponse extends Pick<MetricsResponse, "sent"> {
   /** 206: a query is partial or failed because of a store. */
   readonly status: 200 | 206;
   readonly headers: Readonly<Record<string, string>>;

@@ -22,6 +22,8 @@ export interface PrometheusAnswer {
   readonly body: object;
   /** Handles a repeat request of the same caller. @default the request is handled like a new one */
   readonly revalidate?: AgeHeaders | undefined;
+  /** As `sent` of `MetricsResponse`. @default the bytes are not counted */
+  readonly sent?: ((bytes: number) => void) | undefined;
 }
 
 /** Operations whose responses depend on nothing. */

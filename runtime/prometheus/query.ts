@@ -62,11 +62,11 @@ async function answerAt(
   const limit = readLimit(request.params);
   const result = await read(sources, request, { compiled, times });
   const evaluated = await evaluate(compiled.program, result, { isInstant: "timeMs" in times, slices });
-  const { isPartial, regions, unmatched = [], hints = [], headers, revalidate } = result;
+  const { isPartial, regions, unmatched = [], hints = [], headers, revalidate, sent } = result;
   const incomplete = isPartial ? regionWarnings(regions) : [];
   const warnings = [...incomplete, ...unmatched, ...hints];
   const answer = makeResponse(evaluated, { limit, warnings, isPartial, slices });
-  return { headers, body: await answer.json(), revalidate };
+  return { headers, body: await answer.json(), revalidate, sent };
 }
 
 async function read(

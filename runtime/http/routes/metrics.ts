@@ -169,7 +169,7 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
       if (format === csvMediaType) refuseInTables(request);
       const csv = readWord(request.query, "csv", ["raw"]) ?? "neutral";
       const query = new Map([...request.query].filter(([own]) => own !== "csv"));
-      const { status, headers, body, json: bytesOf, revalidate } = await answer({ ...request, query });
+      const { status, headers, body, json: bytesOf, revalidate, sent } = await answer({ ...request, query });
       const links = [nextPageLink(request.query, body), headers["Link"]].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
       const allHeaders = {
@@ -188,7 +188,7 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
       );
       const coded = used === "identity" ? {} : { "Content-Encoding": used };
       const tagged = { ...allHeaders, ETag: etag, ...coded, "Content-Type": contentTypes[format] };
-      return { status, headers: tagged, body: bytes, ...(revalidate === undefined ? {} : { revalidate }) };
+      return { status, headers: tagged, body: bytes, sent, ...(revalidate === undefined ? {} : { revalidate }) };
     },
   };
 }
@@ -247,10 +247,17 @@ function bulk(metrics: MetricsReads): Route {
           headers: { ...headers, "Content-Type": contentTypes[json] },
           body: await bulkJson(answer, correlationId),
           refused,
+          sent: answer.sent,
         };
       }
       const lines = Buffer.from(ndjsonOf({ ...bulkBody(answer, correlationId) }, "results"));
-      return { status: answer.status, headers: { ...headers, "Content-Type": ndjsonMediaType }, body: lines, refused };
+      return {
+        status: answer.status,
+        headers: { ...headers, "Content-Type": ndjsonMediaType },
+        body: lines,
+        refused,
+        sent: answer.sent,
+      };
     },
   };
 }

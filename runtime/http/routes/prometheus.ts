@@ -56,8 +56,7 @@ function route(method: "GET" | "POST", name: Name, { answer, representations }: 
     scopes,
     operation: prometheusOperations[name],
     answer: async (request) => {
-      const { headers, body, revalidate } = await answer(prometheusRequest(request), request.path);
-      return represented(request, { headers, body, revalidate }, representations);
+      return represented(request, await answer(prometheusRequest(request), request.path), representations);
     },
   };
 }
@@ -78,7 +77,7 @@ function oneTenant(header: string | undefined): string | undefined {
 
 async function represented(
   { acceptEncoding }: ApiRequest,
-  { headers, body, revalidate }: PrometheusAnswer,
+  { headers, body, revalidate, sent }: PrometheusAnswer,
   representations: Representations,
 ): Promise<ApiResponse> {
   const coding = chooseCoding(acceptEncoding);
@@ -90,7 +89,7 @@ async function represented(
     ...(used === "identity" ? {} : { "Content-Encoding": used }),
     "Content-Type": "application/json",
   };
-  return { status: 200, headers: { ...headers, ...own }, body: bytes, revalidate };
+  return { status: 200, headers: { ...headers, ...own }, body: bytes, revalidate, sent };
 }
 
 /** Some clients require a response at the address of the server before they send a query. */

@@ -63,6 +63,8 @@ declare module "fastify" {
     refusal: ApiError | undefined;
     /** Refused parts of a successful request, for the audit. */
     refusedItems: ApiResponse["refused"];
+    /** Receives the bytes of the sent body. */
+    sent: ApiResponse["sent"];
     /** Client key of the caller, for the log. */
     client: string | undefined;
     /** Correlation id in the response when it differs from the request's; for the log. */
@@ -112,6 +114,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.decorateRequest("refusal", undefined);
   app.decorateRequest("refusedItems", undefined);
+  app.decorateRequest("sent", undefined);
   app.decorateRequest("client", undefined);
   app.decorateRequest("answerId", undefined);
   app.decorateRequest("startedAtMs", 0);
@@ -164,22 +167,25 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
     reply.headers(headers).header(correlationHeader, request.id);
     done(longTarget(request.url, limits) ?? severalHosts(request.raw.rawHeaders));
   });
-  const settle = (request: FastifyRequest, status: number): void => {
+  const settle = (request: FastifyRequest, status: number, bytes: number): void => {
     const { id, answerId, client, refusal, method } = request;
     const outcome = {
       method,
       route: request.routeOptions.url ?? "unknown",
       status,
       durationMs: performance.now() - request.startedAtMs,
+      bytes,
     };
     logRequest({ log, observe }, { ...outcome, correlationId: id, answerId, client, refusal });
     auditRefusals(audit, request, outcome);
   };
   app.addHook("onResponse", (request, reply, done) => {
-    settle(request, reply.statusCode);
+    const bytes = request.method === "HEAD" ? 0 : Number(reply.getHeader("content-length") ?? 0);
+    settle(request, reply.statusCode, bytes);
+    if (bytes > 0) request.sent?.(bytes);
     done();
   });
-  app.addHook("onRequestAbort", async (request) => settle(request, clientClosedStatus));
+  app.addHook("onRequestAbort", async (request) => settle(request, clientClosedStatus, 0));
 }
 
 function longTarget(url: string, limits: HttpLimits): ApiError | undefined {

@@ -112,6 +112,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
         );
       const answer = await abortOnClose(reply, responseTimeoutMs, work);
       if (answer.refused !== undefined) request.refusedItems = answer.refused;
+      request.sent = answer.sent;
       reply.code(answer.status).headers(fitLinkHeaders(answer.headers ?? {}));
       if (isForAll(reply)) setOwnId(request, reply, ownId);
       keepRepeatable(repeatRequests, route, request, { answer, headers: reply.getHeaders() });
@@ -143,11 +144,11 @@ function keepRepeatable(
   { raw, caller, body: received }: FastifyRequest,
   { answer, headers }: Answered,
 ): void {
-  const { revalidate, body, status } = answer;
+  const { revalidate, sent, body, status } = answer;
   if (revalidate === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
   const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   const own = received instanceof Uint8Array ? received : noBody;
-  repeatRequests.keep(raw, { caller, route: path, revalidate, headers: texts, bytes: body }, own);
+  repeatRequests.keep(raw, { caller, route: path, revalidate, sent, headers: texts, bytes: body }, own);
 }
 
 /** True when the caller has the very bytes of a response. Source: RFC 9110 §13.1.2. */

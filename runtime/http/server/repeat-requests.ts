@@ -16,6 +16,8 @@ interface Repeatable {
   /** The route's pattern. */
   readonly route: string;
   readonly revalidate: AgeHeaders;
+  /** Receives the bytes of the sent body. */
+  readonly sent: ((bytes: number) => void) | undefined;
   /** All headers of the full response, by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
@@ -182,12 +184,15 @@ function send(request: IncomingMessage, response: ServerResponse, { entry, heade
   for (const name in headers) lines.push(name.toLowerCase(), headers[name] ?? "");
   response.once("close", () => {
     const { route, caller } = entry;
+    const bytes = isKnown || !response.writableFinished ? 0 : entry.bytes.length;
     const outcome = {
       method: request.method ?? "",
       route,
       status: response.writableFinished ? status : clientClosedStatus,
       durationMs: performance.now() - startMs,
+      bytes,
     };
+    if (bytes > 0) entry.sent?.(bytes);
     logRequest(notes, {
       ...outcome,
       correlationId: id,

@@ -59,6 +59,8 @@ export interface ApiResponse {
    * Repeats the response for the same request of the same caller, with the same bytes. @default the route runs again
    */
   readonly revalidate?: AgeHeaders | undefined;
+  /** Receives the bytes of the body after each sent response, also of a repeated one. @default they are not counted */
+  readonly sent?: ((bytes: number) => void) | undefined;
 }
 
 /**

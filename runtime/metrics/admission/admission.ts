@@ -12,9 +12,12 @@ import {
   type Cardinality,
   type Costs,
   createCardinality,
+  divided,
   expectedCosts,
   requestTokens,
   totalCost,
+  type UsageKey,
+  type UsageSums,
 } from "./cost.ts";
 import { suggestionWithin } from "./quota-rejections.ts";
 import { type AdmittedRequest, createQuotas, type QuotaState } from "./quotas.ts";
@@ -43,7 +46,9 @@ export interface AdmittedQueries {
    *   end
    */
   charge(reads: readonly (QueryReads | undefined)[]): void;
-  /** Ends the request for the limit on concurrent requests. */
+  /** Counts the bytes of the response as usage of the queries. */
+  readonly sent: (bytes: number) => void;
+  /** Ends the request for the limit on concurrent requests, and counts its usage. */
   end(): void;
 }
 
@@ -92,12 +97,22 @@ export interface Admission {
   readonly state: (caller: Caller, grant: QueryClassGrant, metrics: readonly string[]) => Promise<QuotaState>;
   /** Admits any other request to stores: one request token and its expected cost. @throws as {@link AdmitQueries} */
   request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<AdmittedRequest>;
+  /** Counts usage of requests that {@link request} admitted. */
+  readonly count: CountUsage;
   /** Returns the allocated tokens of this pod to their owner pods. */
   stop(): void;
 }
 
-/** Creates an admission with full quotas. @param pods that share the quotas */
-export function createAdmission(now: () => number, pods: Pods): Admission {
+/** Receives the usage of admitted requests. */
+type CountUsage = (key: UsageKey, sums: Partial<UsageSums>) => void;
+
+/**
+ * Creates an admission with full quotas.
+ *
+ * @param pods that share the quotas
+ * @param countUsage @default usage is not counted
+ */
+export function createAdmission(now: () => number, pods: Pods, countUsage: CountUsage = () => undefined): Admission {
   const quotas = createQuotas(now, pods);
   const cardinality = createCardinality();
   const costsOf = rememberCosts(cardinality);
@@ -105,7 +120,7 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
     const { client, cost, widest } = expected;
     try {
       const admitted = await quotas.admit(client, cost, (share) => suggestionWithin(widest.query, share));
-      return admittedOf(expected, admitted, cardinality);
+      return admittedOf(expected, admitted, { cardinality, countUsage });
     } catch (error) {
       throw error instanceof ApiError ? error.with(estimateHeaders(expected)) : error;
     }
@@ -115,7 +130,7 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
     queriesNow(plans, caller) {
       const expected = expectedOf(plans, caller, costsOf);
       const admitted = quotas.admitNow(expected.client, expected.cost);
-      return admitted && admittedOf(expected, admitted, cardinality);
+      return admitted && admittedOf(expected, admitted, { cardinality, countUsage });
     },
     async queriesWithin(plans, caller) {
       const expected = expectedOf(plans, caller, costsOf);
@@ -140,6 +155,7 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
     state: ({ client }, grant, metrics) => quotas.state({ ...grant, client }, metrics),
     request: (caller, grant, costs) =>
       quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, () => undefined),
+    count: countUsage,
     stop: () => quotas.stop(),
   };
 }
@@ -192,34 +208,97 @@ function estimateHeaders({ cost }: ExpectedQueries): Readonly<Record<string, str
   return { "X-Query-Cost-Estimate": String(totalCost(cost.costs)) };
 }
 
-function admittedOf(expected: ExpectedQueries, admitted: AdmittedRequest, cardinality: Cardinality): AdmittedQueries {
-  const { plans, costs } = expected;
-  let actual: number | undefined;
+interface AdmittedSinks {
+  readonly cardinality: Cardinality;
+  readonly countUsage: CountUsage;
+}
+
+function admittedOf(
+  expected: ExpectedQueries,
+  admitted: AdmittedRequest,
+  { cardinality, countUsage }: AdmittedSinks,
+): AdmittedQueries {
+  const { plans, costs, client } = expected;
+  // A query that did not end costs what was expected.
+  let charged: readonly ChargedQuery[] = costs.map((own) => ({ costs: own, share: 1 }));
+  let isCharged = false;
+  let isEnded = false;
   return {
     estimates: costs.map(totalCost),
     headers: () => ({
       ...estimateHeaders(expected),
-      ...(actual === undefined ? {} : { "X-Query-Cost": String(actual) }),
+      ...(isCharged ? { "X-Query-Cost": String(totalCost(addedCosts(charged.map((own) => own.costs)))) } : {}),
       ...admitted.headers(),
     }),
     charge(reads) {
-      const charged = addedCosts(
-        plans.map((plan, index) => {
-          const own = reads[index];
-          if (own === undefined) return costs[index] ?? new Map<string, number>();
-          cardinality.record(own.outcomes, plan.query);
-          return actualCosts(plan, own.outcomes, own.share);
-        }),
-      );
-      actual = totalCost(charged);
-      admitted.settle(charged);
+      charged = plans.map((plan, index) => {
+        const own = reads[index];
+        if (own === undefined) return { costs: costs[index] ?? new Map<string, number>(), share: 1 };
+        cardinality.record(own.outcomes, plan.query);
+        return { costs: actualCosts(plan, own.outcomes, own.share), share: own.share };
+      });
+      isCharged = true;
+      admitted.settle(addedCosts(charged.map((own) => own.costs)));
     },
-    end: () => admitted.end(),
+    sent: (bytes) => {
+      const keys = plans.flatMap((plan) => usageKeys(plan, client.client));
+      for (const [index, own] of divided(bytes, keys.length).entries()) {
+        const key = keys[index];
+        if (key !== undefined) countUsage(key, { bytes: own });
+      }
+    },
+    end() {
+      admitted.end();
+      if (isEnded) return;
+      isEnded = true;
+      for (const [index, plan] of plans.entries()) {
+        const own = charged[index];
+        if (own !== undefined) countQuery(plan, client.client, { ...own, estimates: costs[index] }, countUsage);
+      }
+    },
   };
+}
+
+/** The charge of a query, and the share of its points that were not cached. */
+interface ChargedQuery {
+  readonly costs: Costs;
+  readonly share: number;
+}
+
+function usageKeys({ query }: Plan, client: string): readonly UsageKey[] {
+  const { tenant, quota, metrics } = query;
+  return metrics.map(({ entry }) => ({ client, tenant, metric: entry.metric.id, queryClass: quota.queryClass }));
+}
+
+function countQuery(
+  plan: Plan,
+  client: string,
+  { costs, share, estimates }: ChargedQuery & { readonly estimates: Costs | undefined },
+  countUsage: CountUsage,
+): void {
+  for (const key of usageKeys(plan, client)) {
+    const points = pointsOfMetric(plan, key.metric);
+    countUsage(key, {
+      requests: 1,
+      points,
+      cachedPoints: points - Math.round(points * share),
+      estimate: estimates?.get(key.metric) ?? 0,
+      cost: costs.get(key.metric) ?? 0,
+    });
+  }
+}
+
+/** A point counts once for each range query. */
+function pointsOfMetric({ grid, parts }: Plan, id: string): number {
+  let ranges = 0;
+  for (const { metric, ranges: own } of parts) if (metric.entry.metric.id === id) ranges += own.length;
+  return grid.count * ranges;
 }
 
 /** A request that was admitted. */
 interface Admitted {
+  /** Counts the bytes of the response. @default they are not counted as usage */
+  readonly sent?: (bytes: number) => void;
   /** Headers of its quotas. @default the response shows none */
   readonly headers?: () => Readonly<Record<string, string>>;
   /** Ends the request for the limit on concurrent requests. */
@@ -237,7 +316,8 @@ export async function runAdmitted<Response extends { readonly headers: Readonly<
 ): Promise<Response> {
   try {
     const response = await run();
-    return { ...response, headers: { ...response.headers, ...admitted.headers?.() } };
+    const { sent } = admitted;
+    return { ...response, headers: { ...response.headers, ...admitted.headers?.() }, ...(sent && { sent }) };
   } catch (error) {
     throw error instanceof ApiError ? error.with(admitted.headers?.() ?? {}) : error;
   } finally {

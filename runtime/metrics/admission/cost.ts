@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
+import type { QueryClass } from "../../../crds/config.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
 import { measureName, type Query } from "../planning/query.ts";
 import type { PartOutcome, PartResult } from "../reads/read-part.ts";
@@ -126,4 +127,158 @@ function shapeOf({ metric, store }: PlannedPart, { groupBy, filters }: Query): s
  */
 export function requestTokens(windowSeconds: number): number {
   return 1 + Math.max(0, Math.ceil(Math.log2(windowSeconds / windowSecondsDefault)));
+}
+
+/** What a row of usage is about. */
+export interface UsageKey {
+  readonly client: string;
+  readonly tenant: string;
+  readonly metric: string;
+  readonly queryClass: QueryClass;
+}
+
+/** The sums of a row of usage. All are integers, so that sums of groups are exact. */
+export interface UsageSums {
+  /** Admitted requests for the metric. A request for several metrics counts for each of them. */
+  requests: number;
+  /** Requested points of all range queries, and those of them that came from a cache. */
+  points: number;
+  cachedPoints: number;
+  /** Bytes of response bodies as sent. The bytes of a response are divided equally among its metrics. */
+  bytes: number;
+  /** Cost units, expected before the read and charged after it. */
+  estimate: number;
+  cost: number;
+}
+
+/** Names of the sums, in the order in which they are stored. */
+export const usageSums = ["requests", "points", "cachedPoints", "bytes", "estimate", "cost"] as const;
+
+/** One row of usage. In the rows beyond a bound, client and metric are empty, and finally the tenant. */
+export interface UsageRow extends UsageKey, UsageSums {}
+
+/** Rows by what they are about, at most as many as their bound. Beyond it, clients and metrics are summed as others. */
+export class UsageRows {
+  readonly #rows = new Map<string, UsageRow>();
+  #others = 0;
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  values(): Iterable<UsageRow> {
+    return this.#rows.values();
+  }
+
+  /** Adds sums to their row, which it returns. @param rowsMax at least ten times the number of classes */
+  add(key: UsageKey, sums: Partial<UsageSums>, rowsMax: number): UsageRow {
+    const row = this.#rowOf(key, rowsMax);
+    for (const name of usageSums) row[name] += sums[name] ?? 0;
+    return row;
+  }
+
+  #rowOf({ client, tenant, metric, queryClass }: UsageKey, rowsMax: number): UsageRow {
+    const text = `${client}\n${tenant}\n${metric}\n${queryClass}`;
+    const known = this.#rows.get(text);
+    if (known !== undefined) return known;
+    const othersMax = Math.floor(rowsMax * othersShare);
+    const isOther = client === "" && metric === "";
+    if (
+      isOther
+        ? tenant === "" || this.#others < othersMax
+        : this.#rows.size - this.#others < rowsMax - othersMax - classesMax
+    )
+      return this.#make(text, { client, tenant, metric, queryClass }, isOther);
+    return this.#rowOf({ client: "", tenant: isOther ? "" : tenant, metric: "", queryClass }, rowsMax);
+  }
+
+  #make(text: string, key: UsageKey, isOther: boolean): UsageRow {
+    const row = { ...key, requests: 0, points: 0, cachedPoints: 0, bytes: 0, estimate: 0, cost: 0 };
+    this.#rows.set(text, row);
+    if (isOther && key.tenant !== "") this.#others += 1;
+    return row;
+  }
+}
+
+/** Share of rows that are sums of the others of a tenant. */
+const othersShare = 0.01;
+/** Rows of the others of all tenants, one for each class. */
+const classesMax = 3;
+
+/** An hour, in hours since the Unix epoch. */
+export type UsageHour = number;
+
+/** Usage that was counted since it was last taken. */
+export interface TakenUsage {
+  readonly hours: ReadonlyMap<UsageHour, UsageRows>;
+  /** Requests of any outcome. */
+  readonly requests: number;
+  /** Responses with a body, and its bytes. */
+  readonly responses: number;
+  readonly bytes: number;
+  /** Requests of rows that were dropped because nobody took them. */
+  readonly dropped: number;
+}
+
+export const hourMs = 3_600_000;
+/** Most rows of an hour between two takes. */
+const takenRowsMax = 20_000;
+/** Most hours between two takes; more of them are a clock that steps. */
+const takenHoursMax = 4;
+
+/** Counts the usage of this pod in memory until it is taken. */
+export class UsageCounts {
+  readonly #now: () => number;
+  #hours = new Map<UsageHour, UsageRows>();
+  #requests = 0;
+  #responses = 0;
+  #bytes = 0;
+  #dropped = 0;
+
+  /** @param now Unix milliseconds, of which hours are made */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Adds to a row of the current hour. */
+  add(key: UsageKey, sums: Partial<UsageSums>): void {
+    const hour = Math.floor(this.#now() / hourMs);
+    const rows = this.#hours.get(hour) ?? this.#open(hour);
+    rows.add(key, sums, takenRowsMax);
+  }
+
+  countRequest(): void {
+    this.#requests += 1;
+  }
+
+  countResponse(bytes: number): void {
+    this.#responses += 1;
+    this.#bytes += bytes;
+  }
+
+  /** Returns the counts and starts again from zero. */
+  take(): TakenUsage {
+    const [requests, responses, bytes, dropped] = [this.#requests, this.#responses, this.#bytes, this.#dropped];
+    const taken = { hours: this.#hours, requests, responses, bytes, dropped };
+    this.#hours = new Map();
+    this.#requests = this.#responses = this.#bytes = this.#dropped = 0;
+    return taken;
+  }
+
+  #open(hour: UsageHour): UsageRows {
+    const [oldest] = this.#hours;
+    if (oldest !== undefined && this.#hours.size >= takenHoursMax) {
+      this.#hours.delete(oldest[0]);
+      for (const { requests } of oldest[1].values()) this.#dropped += requests;
+    }
+    const rows = new UsageRows();
+    this.#hours.set(hour, rows);
+    return rows;
+  }
+}
+
+/** Divides a number into integers of the same sum that differ by at most one. */
+export function divided(sum: number, count: number): readonly number[] {
+  const rest = sum % count;
+  return Array.from({ length: count }, (_, index) => (sum - rest) / count + (index < rest ? 1 : 0));
 }

@@ -16,6 +16,7 @@ import {
   createAdmission,
 } from "../admission/admission.ts";
 import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
+import { UsageCounts } from "../admission/cost.ts";
 import { classOf } from "../authorization/access.ts";
 import { createBackgroundRefreshes, createHitRatios, createReadCache, type ReadCache } from "../cache/read-cache.ts";
 import { indexCatalogs, storesByKey } from "../catalog-index.ts";
@@ -23,7 +24,7 @@ import { quotaResponse } from "../explain/quota-response.ts";
 import { handlePartials } from "../federation/handle-partials.ts";
 import { createPeerClient } from "../federation/peer-client.ts";
 import { handleQuery, type QueryRoute, type QuerySources } from "../handle-query.ts";
-import type { MetricsApi, RequestContext } from "../metrics-api.ts";
+import type { MetricsApi, MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { createCollection, createEditJudge } from "../query-log/judge-edit.ts";
@@ -96,11 +97,12 @@ interface AppliedConfig {
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const { log, pods, residency } = options;
   const parts = createParts(options);
-  const { stores, admission, instruments, requests, measurement, hits, repeats, slo, sloHistory, partials } = parts;
+  const { stores, admission, instruments, measurement, repeats, slo, sloHistory, partials } = parts;
   let applied = appliedOf(options.config);
   const apply = (config: RuntimeConfig): void => {
     applied = appliedOf(config);
     repeats.forget();
+    instruments.keepMetrics((id) => applied.queryContext.catalog.has(id));
     parts.sources.finished.forget();
     stores.apply(storesByKey(config.catalogs), config.material);
     checkAll(stores);
@@ -152,16 +154,21 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       }),
     catalog: (params, caller, context) => catalogResponse(params, caller, applied.queryContext, context),
     ...described,
-    health() {
-      checkAll(stores);
-      const caches = { queryContext: applied.queryContext, ratios: hits.ratios(), pods, residency };
-      const warningsOf = (key: string) => parts.boundWarnings.of(key);
-      return healthResponse({ figures: requests.figures(), stores: stores.list(), warningsOf, ...caches });
-    },
+    health: () => healthOf(parts, { queryContext: applied.queryContext, pods, residency }),
     judgeEdit: parts.judgeEdit,
     apply,
     stop: () => parts.stop(),
   };
+}
+
+function healthOf(
+  { stores, hits, requests, boundWarnings }: ReturnType<typeof createParts>,
+  context: Pick<Parameters<typeof healthResponse>[0], "queryContext" | "pods" | "residency">,
+): MetricsResponse {
+  checkAll(stores);
+  const warningsOf = (key: string) => boundWarnings.of(key);
+  const figures = requests.figures();
+  return healthResponse({ figures, stores: stores.list(), warningsOf, ratios: hits.ratios(), ...context });
 }
 
 /** Creates the look-ups. Each takes one request token, and its leaves take none. */
@@ -199,11 +206,11 @@ function measuredLeaves(
   handle: (run: Parameters<typeof handleSelectors>[0]) => ReturnType<typeof handleSelectors>,
 ): MetricsApi["leaves"] {
   return async (request, caller, signal, context) => {
-    const { result } = await measurement.request("prometheus", { signal, context }, async (own) => {
+    const { result, sent } = await measurement.request("prometheus", { signal, context }, async (own) => {
       const answered = await handle({ request, caller, signal, context: own });
-      return { status: answered.isPartial ? 206 : 200, result: answered };
+      return { status: answered.isPartial ? 206 : 200, result: answered, sent: answered.sent };
     });
-    return result;
+    return { ...result, sent };
   };
 }
 
@@ -235,8 +242,12 @@ function createParts(options: MetricsApiOptions) {
   const stores = createStoreSet(now, createPeerClient, deadlineMs);
   const requests = createRequestLog(elapsed);
   const instruments = createInstruments(options.registry);
-  const measurement = createMeasurement(requests, instruments, options.tracer);
-  const admission = createAdmission(elapsed, pods);
+  const usage = new UsageCounts(now);
+  const measurement = createMeasurement(requests, { instruments, usage, tracer: options.tracer });
+  const admission = createAdmission(elapsed, pods, (key, sums) => {
+    usage.add(key, sums);
+    instruments.charged(key.metric, key.queryClass, sums.cost ?? 0);
+  });
   const hits = createHitRatios(elapsed);
   const countPoints: QuerySources["countPoints"] = (counts) => {
     hits.add(counts);

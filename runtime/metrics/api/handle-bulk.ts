@@ -4,6 +4,7 @@ import { ApiError } from "../../errors/api-error.ts";
 import { queryBytesMax, type ReadDeadline } from "../../stores/limits/fan-out.ts";
 import { type ReadMemo, shareReads } from "../../stores/read-middleware.ts";
 import { type Admission, type AdmitQueries, runAdmitted } from "../admission/admission.ts";
+import { divided } from "../admission/cost.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
 import { type Caller, classOf } from "../authorization/access.ts";
 import { handleQuery, type QuerySources } from "../handle-query.ts";
@@ -162,6 +163,8 @@ function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: numb
       },
     }),
     results,
+    // The bytes of a bulk are divided equally among its queries.
+    sent: (bytes) => divided(bytes, responses.length).forEach((own, index) => responses[index]?.sent?.(own)),
     meta: {
       correlation_id: request.context.correlationId,
       schema_version: joinedVersions(run.schemaVersions),

@@ -1,10 +1,12 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
+import { queryClasses } from "../../../crds/config.ts";
 import { instrumentsOf } from "../../../limits/instruments.ts";
 import { percentileOf } from "../../../limits/percentile.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
 import { type StartedSpan, startSpan, type Tracer } from "../../tracing/tracer.ts";
+import type { UsageCounts } from "../admission/cost.ts";
 import type { PointCounts } from "../cache/read-cache.ts";
 import type { AgeHeaders, MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
@@ -19,6 +21,10 @@ export interface Instruments {
   request(route: MeasuredRoute, outcome: RequestOutcome, durationMs: number, traceId: string | undefined): void;
   /** Counts an admitted query with its expected cost in cost units. */
   planned(plan: Plan, cost: number): void;
+  /** Counts the charged cost units of a metric. */
+  charged(metric: string, queryClass: string, cost: number): void;
+  /** Removes the series of metrics that are no longer in a catalog. */
+  keepMetrics(isKnown: (metric: string) => boolean): void;
   countParts(outcomes: readonly PartOutcome<unknown>[]): void;
   countPoints(counts: PointCounts): void;
   /** Counts a background refresh. */
@@ -40,6 +46,8 @@ export function createInstruments(registry: Registry | undefined): Instruments {
   const { counter } = instrumentsOf(registry, "heliograph_");
   const metrics = counter("metrics_queried_total", "Queries by metric", ["metric", "class"]);
   const costs = counter("metrics_cost_units_total", "Estimated cost of admitted queries", ["class"]);
+  const charges = counter("cost_units_total", "Charged cost units by metric", ["metric", "class"]);
+  const chargedMetrics = new Set<string>();
   const parts = counter("store_reads_total", "Reads of one metric from one store by outcome", [
     "store",
     "region",
@@ -63,6 +71,18 @@ export function createInstruments(registry: Registry | undefined): Instruments {
       const { queryClass } = plan.query.quota;
       costs.inc({ class: queryClass }, cost);
       for (const { entry } of plan.query.metrics) metrics.inc({ metric: entry.metric.id, class: queryClass });
+    },
+    charged(metric, queryClass, cost) {
+      if (cost === 0) return;
+      chargedMetrics.add(metric);
+      charges.inc({ metric, class: queryClass }, cost);
+    },
+    keepMetrics(isKnown) {
+      for (const metric of chargedMetrics) {
+        if (isKnown(metric)) continue;
+        chargedMetrics.delete(metric);
+        for (const queryClass of queryClasses) charges.remove({ metric, class: queryClass });
+      }
     },
     countParts(outcomes) {
       for (const { part, outcome } of outcomes) {
@@ -167,7 +187,7 @@ function figuresOf(entries: readonly RecentRequest[]): RequestFigures {
 /** Notes the duration and the outcome of requests, in the recent requests and in the Prometheus metrics. */
 interface Measurement {
   /** Measures one request. `work` gets the context with the span of the request. @throws what `work` throws */
-  request<Response extends Pick<MetricsResponse, "status">>(
+  request<Response extends Pick<MetricsResponse, "status" | "sent">>(
     route: MeasuredRoute,
     request: MeasuredRequest,
     work: (context: RequestContext) => Promise<Response>,
@@ -181,17 +201,22 @@ interface MeasuredRequest {
   readonly context: RequestContext;
 }
 
-/** Creates the measurement of all requests of one API. @param tracer undefined: no spans */
-export function createMeasurement(
-  requests: RequestLog,
-  instruments: Instruments,
-  tracer: Tracer | undefined,
-): Measurement {
+interface MeasurementSinks {
+  readonly instruments: Instruments;
+  /** Receives requests and bytes of responses. */
+  readonly usage: Pick<UsageCounts, "countRequest" | "countResponse">;
+  /** Undefined: no spans. */
+  readonly tracer: Tracer | undefined;
+}
+
+/** Creates the measurement of all requests of one API. */
+export function createMeasurement(requests: RequestLog, { instruments, usage, tracer }: MeasurementSinks): Measurement {
   const start = (route: MeasuredRoute, ids?: RequestIds): ((outcome: RequestOutcome) => void) => {
     const startMs = performance.now();
     return (outcome) => {
       const durationMs = performance.now() - startMs;
       requests.add(outcome, durationMs);
+      usage.countRequest();
       const context = ids?.span.context;
       instruments.request(route, outcome, durationMs, context?.isSampled === true ? context.traceId : undefined);
       if (ids !== undefined) endSpan(ids, route, outcome);
@@ -204,7 +229,11 @@ export function createMeasurement(
       try {
         const response = await work(span === undefined ? context : { ...context, span });
         end(response.status === 206 ? "partial" : "ok");
-        return response;
+        const sent = (bytes: number): void => {
+          usage.countResponse(bytes);
+          response.sent?.(bytes);
+        };
+        return { ...response, sent };
       } catch (error) {
         end(signal.aborted ? "left" : failureOf(error));
         throw error;

@@ -71,6 +71,8 @@ export interface SelectorsResult {
    * @default the request is handled like a new one
    */
   readonly revalidate?: ((nowMs: number) => Readonly<Record<string, string>> | undefined) | undefined;
+  /** As `sent` of `MetricsResponse`. */
+  readonly sent?: ((bytes: number) => void) | undefined;
 }
 
 /** The times that a request for leaves names: a range, or one instant. All are Unix milliseconds. */

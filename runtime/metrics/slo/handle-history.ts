@@ -20,6 +20,7 @@ import {
   type SloContext,
   type SloOptions,
   type SloRequest,
+  viewUsage,
 } from "./read-views.ts";
 import { createCompletedReads, createSloCache } from "./slo-cache.ts";
 import { selectSlos, type SloView } from "./slo-selection.ts";
@@ -50,12 +51,21 @@ export function createSloHistoryHandler(options: SloOptions): HistoryHandler {
     if (quota === undefined) throw new Error("a history has one plan");
     const admitted = await options.admission.request(caller, quota, plan.costs);
     const sources = { ...options, ...context, cache, completed, read: readHistory };
+    const usage = viewUsage([plan], caller, options.admission);
     // Its errors show no quota.
-    return runAdmitted({ end: () => admitted.end() }, async () => {
+    const ending = {
+      sent: usage.sent,
+      end() {
+        admitted.end();
+        usage.end();
+      },
+    };
+    return runAdmitted(ending, async () => {
       const { read, counts } = await readViews([plan], request, sources);
       const [own] = read;
       if (own === undefined) throw new Error("a plan was not read");
       if (own.hit) admitted.settle(new Map());
+      usage.read(read);
       requireSomeStore(own.data.outcomes);
       const partial = isPartial(own.data);
       return {

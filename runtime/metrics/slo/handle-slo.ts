@@ -23,6 +23,7 @@ import {
   type SloContext,
   type SloOptions,
   type SloRequest,
+  viewUsage,
 } from "./read-views.ts";
 import { type CompletedReads, createCompletedReads, createSloCache, type SloCache } from "./slo-cache.ts";
 import { selectSlos } from "./slo-selection.ts";
@@ -79,12 +80,20 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
   const costs = addedCosts(plans.map((plan) => plan.costs));
   const admitted = await admitSlo(plans, request, sources);
   const deadlineMs = sources.deadlineMs - (performance.now() - startMs);
+  const usage = viewUsage(plans, caller, sources.admission);
   // Its errors show no quota, nor does a public response.
-  const shown = { end: () => admitted?.end() };
+  const shown = {
+    sent: usage.sent,
+    end() {
+      admitted?.end();
+      usage.end();
+    },
+  };
   return runAdmitted(shown, async () => {
     const { read, counts } = await readViews(plans, request, { ...sources, deadlineMs, read: readSlo });
     const charged = addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs])));
     admitted?.settle(charged);
+    usage.read(read);
     const outcomes = read.flatMap(({ data }) => data.outcomes);
     requireSomeStore(outcomes);
     const partial = read.some(({ data }) => isPartial(data));

@@ -4,6 +4,8 @@ import { type FanOutOptions, queryBytesMax } from "../../stores/limits/fan-out.t
 import { type ReadMemo, shareReads, tracedReads } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store.ts";
 import type { Admission } from "../admission/admission.ts";
+import { divided, totalCost, type UsageKey } from "../admission/cost.ts";
+import { pointsOf } from "../response/cached-response.ts";
 import type { Caller } from "../authorization/access.ts";
 import type { RequestContext } from "../metrics-api.ts";
 import type { Parameters } from "../request/parameters.ts";
@@ -40,9 +42,44 @@ export interface SloContext {
 export interface SloOptions {
   readonly stores: Stores;
   readonly bulkheads: ClassBulkheads;
-  readonly admission: Pick<Admission, "request">;
+  readonly admission: Pick<Admission, "request" | "count">;
   /** Bound on all store reads of one request together. */
   readonly deadlineMs: number;
+}
+
+/** The usage of the views of one request, each of which counts as a request for its metric. */
+export interface ViewUsage {
+  /** Counts the bytes of the response. */
+  readonly sent: (bytes: number) => void;
+  /** Notes which views were cached. @default all of them are charged */
+  readonly read: (views: readonly Pick<ReadView<unknown>, "plan" | "hit">[]) => void;
+  /** Counts everything else. */
+  readonly end: () => void;
+}
+
+/** Counts the usage of views. */
+export function viewUsage(plans: readonly SloPlan[], caller: Caller, { count }: Pick<Admission, "count">): ViewUsage {
+  let views = plans.map((plan) => ({ plan, hit: false }));
+  const keyOf = ({ view, plans: [first] }: SloPlan): readonly UsageKey[] => {
+    if (first === undefined) return [];
+    const { tenant, quota } = first.query;
+    return [{ client: caller.client, tenant, metric: view.slo.metric, queryClass: quota.queryClass }];
+  };
+  return {
+    sent(bytes) {
+      const keys = plans.flatMap(keyOf);
+      for (const [index, own] of divided(bytes, keys.length).entries()) count(keys[index] as UsageKey, { bytes: own });
+    },
+    read: (read) => void (views = read.map(({ plan, hit }) => ({ plan, hit }))),
+    end() {
+      for (const { plan, hit } of views) {
+        const points = plan.plans.reduce((sum, own) => sum + pointsOf(own).hit, 0);
+        const cost = totalCost(plan.costs);
+        const sums = { requests: 1, points, cachedPoints: hit ? points : 0, estimate: cost, cost: hit ? 0 : cost };
+        for (const key of keyOf(plan)) count(key, sums);
+      }
+    },
+  };
 }
 
 /** One view with its data. */

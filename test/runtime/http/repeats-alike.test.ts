@@ -258,6 +258,7 @@ const counters = [
   "heliograph_metrics_queried_total",
   "heliograph_metrics_cost_units_total",
   "heliograph_metrics_cache_points_total",
+  "heliograph_cost_units_total",
   "heliograph_store_reads_total",
 ];
 

@@ -509,6 +509,18 @@ test("the API counts its requests, its metrics and its stores (Operational Metri
   expect(text).toContain('heliograph_metrics_queried_total{metric="lag",class="A"} 1');
   expect(text).toContain('heliograph_metrics_cost_units_total{class="A"} 20');
   expect(text).toContain('heliograph_store_reads_total{store="latam",region="latam",outcome="unreachable"} 1');
+  // Latam failed, so that only Europe's half of the estimate is charged.
+  expect(text).toContain('heliograph_cost_units_total{metric="lag",class="A"} 10');
+});
+
+test("cost units of a metric that left the catalog are no longer exported", async () => {
+  const registry = new Registry();
+  const running = await run({ eu: answering(5) }, gauge, { registry });
+  await ask(running);
+  const exported = (): Promise<string> => registry.getSingleMetricAsString("heliograph_cost_units_total");
+  expect(await exported()).toContain('metric="lag"');
+  running.api.apply({ ...running.config, catalogs: [] });
+  expect(await exported()).not.toContain('metric="lag"');
 });
 
 test("another configuration applies to all later requests", async () => {
