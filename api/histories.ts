@@ -86,6 +86,33 @@ export const AttemptSignature = object({
 });
 export type AttemptSignature = Static<typeof AttemptSignature>;
 
+/**
+ * - `secret`: it authorizes the request or may be a credential. It is not stored.
+ * - `partner_only`: tokens of the partner and tokens with `admin:debug` see it.
+ * - `truncated`: only its first 256 characters are stored.
+ */
+export const headerValueReasons = ["secret", "partner_only", "truncated"] as const;
+
+export const AttemptRequest = object({
+  method: words(["POST"], "HTTP method"),
+  url: nullable(
+    text(),
+    "URL with ?*** for its query. Null for tokens that are not limited to the partner and lack the scope admin:debug",
+  ),
+  headers: list(
+    object({
+      name: text("Name of the header"),
+      value: nullable(text(), "Value of the header; null if it is not stored or not visible to you"),
+      value_reason: nullable(
+        words(headerValueReasons),
+        "Why value is null or not the complete value; null if it is the complete value",
+      ),
+    }),
+    "Headers that were sent, except Host, Connection and Content-Length",
+  ),
+});
+export type AttemptRequest = Static<typeof AttemptRequest>;
+
 export const AttemptHistory = object(
   {
     attempt: integer("Number of the attempt, from 1", { minimum: 1 }),
@@ -133,6 +160,10 @@ export const AttemptHistory = object(
   },
   {
     pod: text("Pod that made the attempt; requires the scope admin:debug"),
+    request: ref(
+      AttemptRequest,
+      "Request without its body; absent if nothing was sent, or if an earlier version made the attempt",
+    ),
     warnings: list(text(), "A problem that did not affect the outcome, such as a folded header or a repeated request"),
   },
 );

@@ -74,6 +74,17 @@ async function sendWithToken(
   return { outcome: await sender.send({ ...request, headers: withFixedHeaders(request.headers, headers) }), token };
 }
 
+/** Names of the headers that {@link sendAuthorized} adds for this partner. */
+export function authorizationHeaders({ config, clientSecret }: Partner): readonly string[] {
+  const { oauth2 } = config.endpoint;
+  if (oauth2 === undefined || clientSecret === undefined) return noHeaders;
+  return oauth2.dpop === true ? dpopHeaders : bearerHeaders;
+}
+
+const noHeaders: readonly string[] = [];
+const bearerHeaders: readonly string[] = ["Authorization"];
+const dpopHeaders: readonly string[] = ["Authorization", "DPoP"];
+
 function tokenRequestOf(
   { config, clientSecret, fingerprint, tls }: Partner,
   { method = "POST", url, networks, timeoutMs }: SendRequest,

@@ -1,8 +1,9 @@
-import { sendAuthorized } from "../authorization/send-authorized.ts";
+import { authorizationHeaders, sendAuthorized } from "../authorization/send-authorized.ts";
 import { isPing } from "../events/reserved-types.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { MadeAttempt } from "../records/attempt-records.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
+import { recordSent, type SentRequest } from "../records/sent-request.ts";
 import { healthOf, healthOfPing, type Effect } from "../settlement/circuit-breaker.ts";
 import type { FailureOutcome, AttemptOutcome } from "../settlement/outcome.ts";
 import { requestedWaitMs, settle, settlePing, type Settlement } from "../settlement/settle.ts";
@@ -99,17 +100,21 @@ async function make(
   const span = context.spans.attempt(delivery, partner.label);
   const startedAtMs = context.now();
   const mayBegin = (): boolean => lane.current(attempt) === partner && source.holding() === "held";
-  const { outcome, signed } =
+  const { outcome, signed, sent }: Sent =
     failure === undefined
       ? await send(context, { delivery, partner, body: source.body, startedAtMs, mayBegin }, span)
-      : { outcome: failure, signed: undefined };
+      : { outcome: failure };
   // The sender was closed during the attempt. The next worker of the message repeats it.
   if (context.ending.aborted) return true;
   if (outcome === undefined) return false;
   const { settlement, effect } = settledBy(context, outcome, partner, delivery);
   lane.observe(effect, outcome.timings.totalMs, attempt);
   const made = { delivery, partner, startedAtMs, outcome, settlement, pod: context.podId };
-  const extra = { ...(signed && { signed }), ...(source.isDirect && { direct: source.isDirect }) };
+  const extra = {
+    ...(signed && { signed }),
+    ...(sent && { sent }),
+    ...(source.isDirect && { direct: source.isDirect }),
+  };
   await concludeAttempt(context, { ...made, ...extra }, source.apply, span.sampledTraceId);
   span.end(settlement);
   return true;
@@ -140,12 +145,18 @@ interface RequestToSend {
   readonly mayBegin: () => boolean;
 }
 
-/** The outcome is undefined when nothing was sent, because the partner changed or paused meanwhile. */
+interface Sent {
+  /** Undefined when nothing was sent, because the partner changed or paused meanwhile. */
+  readonly outcome: AttemptOutcome | undefined;
+  readonly signed?: KeptSignature;
+  readonly sent?: SentRequest;
+}
+
 async function send(
   context: DeliveryContext,
   { delivery, partner, body: bytes, startedAtMs, mayBegin }: RequestToSend,
   span: AttemptSpan,
-): Promise<{ readonly outcome: AttemptOutcome | undefined; readonly signed: KeptSignature }> {
+): Promise<Sent> {
   const { endpoint, signing, networks } = partner.config;
   const keys = signersAt(partner.signers, signing.sideBySide === true, startedAtMs);
   if (keys.length === 0) throw new Error(`signing key of ${partner.label} is missing`);
@@ -168,6 +179,10 @@ async function send(
   });
   const request = { url, headers, body, timeoutMs: endpoint.timeoutMs, networks };
   const outcome = await sendAuthorized(context, partner, request, mayBegin);
-  if (outcome !== undefined) span.sent(url, outcome);
-  return { outcome, signed: keepSignature(signing.scheme, keys, url, headers) };
+  const signed = keepSignature(signing.scheme, keys, url, headers);
+  if (outcome === undefined) return { outcome, signed };
+  span.sent(url, outcome);
+  const authorized = authorizationHeaders(partner);
+  const sent = recordSent({ url, headers, signed, fixed: endpoint.headers, authorized }, outcome);
+  return { outcome, signed, ...(sent && { sent }) };
 }

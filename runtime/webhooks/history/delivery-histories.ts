@@ -1,6 +1,8 @@
 import type {
   AttemptHistory as Attempt,
+  AttemptRequest,
   AttemptSettlement,
+  AttemptSignature,
   DeliveryHistory as Delivery,
   DeliveryWait,
   PhasesMs,
@@ -14,7 +16,7 @@ import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 import { waitOf } from "./find-block.ts";
-import { noSignatures, type SignatureOf } from "./history-view.ts";
+import { noRequests, noSignatures, type RequestOf, type SignatureOf } from "./history-view.ts";
 
 /** The attempt of a response, whose failure is one that the sender knows. */
 type AttemptHistory = Omit<Attempt, "error"> & {
@@ -57,6 +59,8 @@ interface DeliveryNotes {
   readonly nowMs: number;
   /** @default no signature is shown */
   readonly signatureOf?: SignatureOf;
+  /** @default no request is shown */
+  readonly requestOf?: RequestOf;
 }
 
 /** Histories by partner. The attempts may have any order, and a waiting partner may have none. */
@@ -65,7 +69,7 @@ export function deliveryHistories(
   waiting: Waiting,
   notes: DeliveryNotes,
 ): readonly DeliveryHistory[] {
-  const { signatureOf = noSignatures } = notes;
+  const { signatureOf = noSignatures, requestOf = noRequests } = notes;
   const byPartner = new Map<string, AttemptRecord[]>([...waiting.keys(), ...notes.refused].map((label) => [label, []]));
   for (const record of attempts) {
     const label = `${record.partner.namespace}/${record.partner.name}`;
@@ -82,7 +86,7 @@ export function deliveryHistories(
       waiting: waitOf(now, live, { at: ordered.at(-1)?.at, settlement: lastSettlement(ordered) }),
       generation: Math.max(live?.generation ?? 0, ordered.at(-1)?.generation ?? 0),
       routed_by: parseRoutedBy((ordered.find(({ routedBy }) => routedBy !== undefined) ?? live)?.routedBy) ?? null,
-      attempts: ordered.map((record) => attemptHistory(record, signatureOf)),
+      attempts: ordered.map((record) => attemptHistory(record, signatureOf(record), requestOf(record))),
     };
   });
 }
@@ -145,7 +149,11 @@ function standingOf(
   };
 }
 
-function attemptHistory(record: AttemptRecord, signatureOf: SignatureOf): AttemptHistory {
+function attemptHistory(
+  record: AttemptRecord,
+  signed: AttemptSignature | null,
+  request: AttemptRequest | undefined,
+): AttemptHistory {
   const { number, at, durationMs, timings, outcome, replayId, pod } = record;
   const made = {
     attempt: number,
@@ -154,8 +162,9 @@ function attemptHistory(record: AttemptRecord, signatureOf: SignatureOf): Attemp
     phases_ms: phasesHistory(timings),
     replay_id: replayId ?? null,
     settlement: settlementHistory(record.settlement),
-    signed: signatureOf(record),
+    signed,
     pod,
+    ...(request === undefined ? {} : { request }),
     ...(record.warnings === undefined ? {} : { warnings: record.warnings }),
   };
   if (outcome.kind === "failure") {

@@ -1,9 +1,10 @@
 import type { FailureReason } from "../settlement/outcome.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
-import type { AttemptSignature } from "../../../api/histories.ts";
+import type { AttemptRequest, AttemptSignature } from "../../../api/histories.ts";
 import { spliceAttempt, signedTextOf } from "../signing/signed-request.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import type { StoredEvent } from "../records/event-record.ts";
+import { derivedHeaders, recordedHeaders, type RecordedHeader } from "../records/sent-request.ts";
 
 /** The part of a history that a caller may see. */
 export interface HistoryView extends PartnerAccess {
@@ -90,6 +91,40 @@ export function failureDetail(reason: FailureReason, detail: string): string {
   return cause === undefined ? sentence : `${sentence}: ${cause}`;
 }
 
+/** A URL may hold a secret of the partner. Tokens of the partner know it, and tokens of its tenants do not. */
+function showsEndpoint(view: HistoryView): boolean {
+  return view.showsInternals === true || isNarrowed(view);
+}
+
+/** Returns the request of an attempt; undefined when nothing was sent or nothing is known of it. */
+export type RequestOf = (record: AttemptRecord) => AttemptRequest | undefined;
+
+export const noRequests: RequestOf = () => undefined;
+
+/** Shows the requests of attempts to a caller. Only tokens that may know the endpoint see its URL and fixed values. */
+export function requestsOf(view: HistoryView): RequestOf {
+  const isShown = showsEndpoint(view);
+  return (record) => {
+    const { sent, signed } = record;
+    if (sent === undefined) return undefined;
+    const headers = recordedHeaders(sent, { ...derivedHeaders(record), ...signed?.headers });
+    return {
+      method: "POST",
+      url: isShown ? sent.url : null,
+      headers: headers.map((header) => headerFor(header, isShown)),
+    };
+  };
+}
+
+function headerFor(
+  { name, value, isCut, isFixed }: RecordedHeader,
+  isShown: boolean,
+): AttemptRequest["headers"][number] {
+  if (value === null) return { name, value, value_reason: "secret" };
+  if (isFixed && !isShown) return { name, value: null, value_reason: "partner_only" };
+  return { name, value, value_reason: isCut ? "truncated" : null };
+}
+
 /** Returns the signature of an attempt; null when nothing was signed or nothing is known of it. */
 export type SignatureOf = (record: AttemptRecord) => AttemptSignature | null;
 
@@ -112,8 +147,7 @@ export function signaturesOf(
 ): SignatureOf {
   const newest = visible.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, rebuiltMax);
   const rebuilt = new Set(newest);
-  // A URL may hold a secret of the partner. Tokens of the partner know it, and tokens of its tenants do not.
-  const showsUrl = view.showsInternals === true || isNarrowed(view);
+  const showsUrl = showsEndpoint(view);
   return (record) => {
     const { signed, eventId, number, at, replayId } = record;
     if (signed === undefined) return null;

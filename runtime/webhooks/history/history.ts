@@ -9,7 +9,7 @@ import { parseAttempts } from "../records/attempt-records.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import { parseHandled, parseRoutedBy, parseRoutingNote, readEvent, type StoredEvent } from "../records/event-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
-import { viewOf, type HistoryView, signaturesOf } from "./history-view.ts";
+import { viewOf, type HistoryView, requestsOf, signaturesOf } from "./history-view.ts";
 import type { UnconfiguredPartner } from "../partners/partner-registry.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -100,7 +100,8 @@ export function standingsOf(
   const refused = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
   const attempts = parseAttempts(stored);
   const visible = attempts.filter(({ partner: { namespace, name } }) => mayNamePartner(view, `${namespace}/${name}`));
-  const signatures = event === undefined ? {} : { signatureOf: signaturesOf(event, visible, view) };
+  const signatures =
+    event === undefined ? {} : { signatureOf: signaturesOf(event, visible, view), requestOf: requestsOf(view) };
   const notes = { handled: parseHandled(stored), refused, nowMs, ...signatures };
   const all = deliveryHistories(attempts, waiting, notes);
   // The note could reveal another partner to a narrowed caller.

@@ -7,6 +7,7 @@ import type { AttemptTimings, FailureReason, AttemptOutcome } from "../settlemen
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import type { KeptSignature } from "../signing/signed-request.ts";
+import type { SentRequest } from "./sent-request.ts";
 
 /**
  * The stored form of one attempt. It is written before its settlement is applied. After a crash, the settlement is then
@@ -30,6 +31,8 @@ export interface AttemptRecord extends AttemptId {
   readonly replayId?: string;
   /** Absent when nothing was signed, and in records of earlier versions. */
   readonly signed?: KeptSignature;
+  /** Absent when nothing was sent, and in records of earlier versions. */
+  readonly sent?: SentRequest;
   /** Present when the delivery was not stored before the attempt. */
   readonly direct?: true;
   /** Faults that did not decide the outcome. Absent when there were none, and in records of earlier versions. */
@@ -65,6 +68,8 @@ interface RecordableAttempt {
   readonly pod: string;
   /** @default nothing was signed */
   readonly signed?: KeptSignature;
+  /** @default nothing was sent */
+  readonly sent?: SentRequest;
   /** @default the delivery was stored */
   readonly direct?: true;
 }
@@ -93,6 +98,7 @@ export function attemptRecord({
   settlement,
   pod,
   signed,
+  sent,
   direct,
 }: RecordableAttempt): AttemptRecord {
   const { uid, namespace, name } = partner.config;
@@ -114,6 +120,7 @@ export function attemptRecord({
     pod,
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
     ...(signed === undefined ? {} : { signed }),
+    ...(sent === undefined ? {} : { sent }),
     ...(direct === undefined ? {} : { direct }),
     ...(outcome.warnings === undefined ? {} : { warnings: outcome.warnings }),
     ...(delivery.routedBy === undefined ? {} : { routedBy: delivery.routedBy }),

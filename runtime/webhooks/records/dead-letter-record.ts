@@ -15,7 +15,7 @@ export interface DeadLetter extends DeliveryRecord {
   readonly partnerName: { readonly uid: string; readonly namespace: string; readonly name: string };
   /** ISO 8601 UTC by JetStream's clock. */
   readonly endedAt: string;
-  /** The last attempts of this delivery, without their signatures. */
+  /** The last attempts of this delivery, without their signatures and requests. */
   readonly attempts: readonly AttemptRecord[];
   readonly body: string;
 }
@@ -50,7 +50,7 @@ export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
     reason,
     partnerName: { uid, namespace, name },
     endedAt: new Date(endedAtMs).toISOString(),
-    attempts: attempts.slice(-attemptsMax).map(({ signed: _signed, ...attempt }) => attempt),
+    attempts: attempts.slice(-attemptsMax).map(({ signed: _signed, sent: _sent, ...attempt }) => attempt),
     body: Buffer.from(body).toString("base64"),
   };
   const { partner: key, did } = delivery;

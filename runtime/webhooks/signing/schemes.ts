@@ -69,7 +69,8 @@ const deliveryMethod = "POST";
 /** The query of an endpoint may be its secret. Records and histories have this in its place. */
 const maskedQuery = "?***";
 
-function withMaskedQuery({ origin, pathname, search }: URL): string {
+/** A URL with `?***` in place of a query, and without user information. */
+export function maskedUrl({ origin, pathname, search }: URL): string {
   return `${origin}${pathname}${search === "" ? "" : maskedQuery}`;
 }
 
@@ -104,12 +105,12 @@ export const schemes: Readonly<Record<SigningScheme, Scheme>> = {
       messageSignatureHeaders(keys, { method, url, headers, body, sentAtMs }),
     verify: verifyMessageSignature,
     kept: ["Signature-Input", "Signature", "X-Webhook-Producer"],
-    coveredUrl: withMaskedQuery,
+    coveredUrl: maskedUrl,
     signedText: ({ url: text, body }, headers) => {
       const url = URL.parse(text);
       if (url === null) return undefined;
       // Earlier versions recorded the query.
-      const masked = new URL(withMaskedQuery(url));
+      const masked = new URL(maskedUrl(url));
       return messageSignedText({ method: deliveryMethod, url: masked, headers, body });
     },
   },

@@ -28,6 +28,7 @@ import {
 import type { AttemptOutcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { createDeadLettersApi, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
+import type { SentRequest } from "../../../runtime/webhooks/records/sent-request.ts";
 import { storeRoutingNote } from "../../../runtime/webhooks/routing/missing-steps.ts";
 import { keepSignature, type KeptSignature } from "../../../runtime/webhooks/signing/signed-request.ts";
 import { settle, type Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
@@ -107,9 +108,10 @@ async function attemptOf(
   outcome: AttemptOutcome,
   settlement: Settlement,
   signed?: KeptSignature,
+  sent?: SentRequest,
 ): Promise<string> {
   const made = { delivery: of, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" };
-  const record = attemptRecord(signed === undefined ? made : { ...made, signed });
+  const record = attemptRecord({ ...made, ...(signed && { signed }), ...(sent && { sent }) });
   await attempts.append(of.tenant, eventHash(of.eventId), JSON.stringify(record));
   return nats.take();
 }
@@ -245,6 +247,12 @@ test("what is written into streams has these bytes", async () => {
       { kind: "delivered" },
       keepSignature("HmacV1", [{ id: "k1" }], new URL("https://partner.example/a/b?c"), { "X-Signature": "v1=s" }),
     ),
+    "attempt with its request": await attemptOf(first, answered(204), { kind: "delivered" }, undefined, {
+      url: "https://partner.example/a/b?***",
+      headers: { "User-Agent": "Heliograph/1.0.0" },
+      fixed: { "x-region": "eu", "x-api-key": null },
+      authorized: ["Authorization"],
+    }),
     "attempt without a replay": await attemptOf(first, failed, { kind: "dead", reason: "connect" }),
     ...(await notes()),
     ...(await letters()),
