@@ -22,7 +22,7 @@ export function isNodeNewEnough(program, entry) {
   if (parseInt(process.versions.node, 10) >= majorMin) return true;
   const pinned = fileURLToPath(new URL("../node_modules/.bin/node", import.meta.url));
   if (existsSync(pinned) && realpathSync(pinned) !== realpathSync(process.execPath)) handOver(program, entry, pinned);
-  else refuse(program);
+  else rejectVersion(program);
   return false;
 }
 
@@ -36,7 +36,7 @@ function handOver(program, entry, node) {
   const hasTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY);
   for (const signal of signals)
     process.on(signal, () => (signal === "SIGINT" && hasTerminal ? undefined : child.kill(signal)));
-  child.once("error", () => refuse(program));
+  child.once("error", () => rejectVersion(program));
   child.once("exit", (code, signal) => {
     if (signal === null) process.exitCode = code ?? usageCode;
     else endBy(signal);
@@ -50,7 +50,7 @@ function endBy(signal) {
 }
 
 /** @param {string} program */
-function refuse(program) {
+function rejectVersion(program) {
   const isCheckout = existsSync(fileURLToPath(new URL("../Makefile", import.meta.url)));
   const advice = isCheckout
     ? "run `make install` in the checkout, which installs Node.js 24 there"

@@ -19,7 +19,7 @@ import type {
  * undefined, no binary. Lists are sorted by key, so that the same set of resources gives the same bytes in any order.
  */
 export interface RuntimeConfig {
-  /** Layout of this document; a pod refuses any other. */
+  /** Layout of this document; a pod rejects any other. */
   readonly schema: 1;
   /** Accepted partners, by namespace and name. */
   readonly partners: readonly PartnerConfig[];

@@ -4,7 +4,7 @@ import { createMemorySeenStore } from "../runtime/recipient/seen-store.ts";
 import { DeliveryRefusal, type DeliveryReport } from "../runtime/recipient/receive.ts";
 import { createRecipient } from "../runtime/recipient/recipient.ts";
 
-/** Events with a fate of their own: one is refused by a partner once, one for good. */
+/** Events with a fate of their own: one is rejected by a partner once, one for good. */
 export const eventIds = { retried: "evt-payout-0001-processed", rejected: "evt-payout-0002-processed" } as const;
 
 /** What happened at a partner, as the partner saw it. */

@@ -12,23 +12,23 @@ export interface HostOptions extends Omit<DialOptions, "addresses"> {
   /** @default the look-up of the operating system, in its order */
   readonly lookUp?: LookUp;
   /** True for an address that must never be connected. @default none */
-  readonly refuses?: RefuseAddress;
+  readonly rejects?: RejectAddress;
 }
 
 /** Judges an address, whether it was written or looked up. */
-export type RefuseAddress = (address: string) => boolean;
+export type RejectAddress = (address: string) => boolean;
 
 /** Returns the addresses of a host, the preferred one first. */
 export type LookUp = (host: string) => Promise<readonly string[]>;
 
 /**
  * Looks a host up and opens a TCP connection to it, all within the time limit.
- * @throws Error when every address is refused; otherwise as {@link dial}
+ * @throws Error when every address is rejected; otherwise as {@link dial}
  */
-export async function dialHost({ host, lookUp = systemLookUp, refuses, ...options }: HostOptions): Promise<Socket> {
+export async function dialHost({ host, lookUp = systemLookUp, rejects, ...options }: HostOptions): Promise<Socket> {
   const startedAtMs = performance.now();
   const found = isIP(host) === 0 ? await withinTime(lookUp(host), options.timeoutMs) : [host];
-  const addresses = refuses === undefined ? found : found.filter((address) => !refuses(address));
+  const addresses = rejects === undefined ? found : found.filter((address) => !rejects(address));
   if (addresses.length === 0 && found.length > 0)
     throw new Error(`${host} resolves only to blocked addresses: ${found.slice(0, shownMax).join(", ")}`);
   const timeoutMs = Math.max(1, options.timeoutMs - (performance.now() - startedAtMs));

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { buildConnector, errors } from "undici";
 import { DialTimeout } from "./dial.ts";
-import { dialHost, type LookUp, type RefuseAddress } from "./lookup-dial.ts";
+import { dialHost, type LookUp, type RejectAddress } from "./lookup-dial.ts";
 
 /** TLS options and limits of the connections of one undici dispatcher. */
 export type ConnectorOptions = Pick<ConnectionOptions, "ca" | "cert" | "key" | "servername" | "rejectUnauthorized"> & {
@@ -15,7 +15,7 @@ export type ConnectorOptions = Pick<ConnectionOptions, "ca" | "cert" | "key" | "
   /** @default the look-up of the operating system */
   readonly lookUp?: LookUp;
   /** True for an address that must never be connected. @default none */
-  readonly refuses?: RefuseAddress;
+  readonly rejects?: RejectAddress;
 };
 
 const ports: Readonly<Record<string, number>> = { "https:": 443, "http:": 80 };
@@ -49,7 +49,7 @@ async function connect(
 }
 
 function openTcp(
-  { timeout: timeoutMs, keepAliveInitialDelay: keepAliveMs, lookUp, refuses }: ConnectorOptions,
+  { timeout: timeoutMs, keepAliveInitialDelay: keepAliveMs, lookUp, rejects }: ConnectorOptions,
   { hostname: host, protocol, port }: buildConnector.Options,
 ): Promise<Socket> {
   return dialHost({
@@ -58,7 +58,7 @@ function openTcp(
     timeoutMs,
     ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     ...(lookUp === undefined ? {} : { lookUp }),
-    ...(refuses === undefined ? {} : { refuses }),
+    ...(rejects === undefined ? {} : { rejects }),
   });
 }
 

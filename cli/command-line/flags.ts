@@ -47,7 +47,7 @@ export function parseFlags(
   flags: readonly Flag[],
   { allowPositionals }: { readonly allowPositionals: boolean },
 ): { readonly values: FlagValues; readonly positionals: readonly string[] } {
-  // The parser accepts repeated flags, so that a repetition can be refused. Otherwise the last value would win.
+  // The parser accepts repeated flags, so that a repetition can be rejected. Otherwise the last value would win.
   const options = flags
     .filter(({ isSecret }) => isSecret !== true)
     .map(({ name, value, short }) => {
@@ -74,7 +74,7 @@ export class Given<Name extends string = string> {
     this.#environment = environment;
   }
 
-  /** @param dropsEmpty drops empty parts of a value, which are refused otherwise. @throws UsageError */
+  /** @param dropsEmpty drops empty parts of a value, which are rejected otherwise. @throws UsageError */
   list(name: Name, dropsEmpty = false): readonly string[] {
     const given = this.#values[name]?.map(String);
     if (given === undefined) return this.#inheritedList(name);

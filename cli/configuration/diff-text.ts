@@ -44,7 +44,7 @@ const effectWords: Readonly<Record<PreviewedShape["effect"], string>> = {
   cheaper: "costs less",
 };
 
-/** True when the edit changes a resource, or would be refused. */
+/** True when the edit changes a resource, or would be rejected. */
 export function isDifferent({ resources }: Found): boolean {
   const { added, removed, changed, refused } = resources;
   return added.length + removed.length + changed.length + refused.length > 0;

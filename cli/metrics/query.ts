@@ -141,7 +141,7 @@ async function printPlan({ connect, query, isJson }: PlanArguments): Promise<Exi
 
 /** One line for each known member. */
 function planText(plan: PlanAnswer): string {
-  const lines = [["allowed", plan.allowed ? "yes" : "no"] as const, ...refusalLines(plan), ...planLines(plan)];
+  const lines = [["allowed", plan.allowed ? "yes" : "no"] as const, ...rejectionLines(plan), ...planLines(plan)];
   return lines
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)}${plain(value)}`]))
     .join("\n");
@@ -149,7 +149,7 @@ function planText(plan: PlanAnswer): string {
 
 type Line = readonly [name: string, value: string | undefined];
 
-function refusalLines({ refusal }: PlanAnswer): readonly Line[] {
+function rejectionLines({ refusal }: PlanAnswer): readonly Line[] {
   if (refusal === null) return [];
   const { code, detail, suggestion } = refusal;
   return [

@@ -172,13 +172,13 @@ function check(
 }
 
 async function answerOf(request: IncomingRequest, { result }: Checked, forward: URL | undefined): Promise<Answer> {
-  if (result === "body_malformed" || result === "event_id_differs") return refusal(400, "invalid_event");
-  if (result !== "valid" && result !== "unverified") return refusal(401, "invalid_signature");
-  if (request.method !== "POST") return refusal(405, "method_not_allowed");
+  if (result === "body_malformed" || result === "event_id_differs") return rejection(400, "invalid_event");
+  if (result !== "valid" && result !== "unverified") return rejection(401, "invalid_signature");
+  if (request.method !== "POST") return rejection(405, "method_not_allowed");
   return forward === undefined ? { status: 200, headers: {}, body: "" } : forwarded(request, forward);
 }
 
-function refusal(status: number, error: string): Answer {
+function rejection(status: number, error: string): Answer {
   const body = JSON.stringify({ error, error_description: "Rejected by heliograph listen" });
   return { status, headers: { "Content-Type": "application/json" }, body };
 }
@@ -192,7 +192,7 @@ async function forwarded(request: IncomingRequest, forward: URL): Promise<Answer
     return { status: response.status, headers: Object.fromEntries(answered), body: response.bytes };
   } catch (error) {
     say(error instanceof Error ? error.message : String(error));
-    return refusal(502, "forward_unreachable");
+    return rejection(502, "forward_unreachable");
   }
 }
 

@@ -59,7 +59,7 @@ export function applyRequest(type: ResourceType, object: KubeObject, options: Ap
 /** What a requested token is for. Source: Kubernetes API reference, TokenRequest v1 authentication. */
 export interface TokenRequest {
   readonly audience: string;
-  /** The server refuses less than ten minutes. It may issue a token of another lifetime. */
+  /** The server rejects less than ten minutes. It may issue a token of another lifetime. */
   readonly expirationSeconds: number;
 }
 

@@ -52,7 +52,7 @@ export class QueueState {
   readonly #keysMax: number;
   #editsInRow = 0;
 
-  /** @param keysMax bound on keys; new keys beyond it are refused */
+  /** @param keysMax bound on keys; new keys beyond it are rejected */
   constructor(keysMax: number) {
     this.#keysMax = keysMax;
   }
@@ -72,7 +72,7 @@ export class QueueState {
   }
 
   /**
-   * Adds a key. `known`: it waits already. `full`: refused. An edit upgrades a waiting resync of its key.
+   * Adds a key. `known`: it waits already. `full`: rejected. An edit upgrades a waiting resync of its key.
    */
   add(key: string, priority: Priority, nowMs: number): "added" | "known" | "full" {
     const running = this.#running.get(key);
@@ -86,7 +86,7 @@ export class QueueState {
     return sinceMs === undefined ? "added" : "known";
   }
 
-  /** Adds a key at a later time. The earlier of two times counts. Returns false when refused. */
+  /** Adds a key at a later time. The earlier of two times counts. Returns false when rejected. */
   schedule(key: string, priority: Priority, dueMs: number): boolean {
     const before = this.#scheduled.get(key);
     if (before !== undefined && before.dueMs <= dueMs) return true;

@@ -16,7 +16,7 @@ export interface WorkQueueOptions {
   readonly backoff?: BackoffOptions;
   /** Its end ends the waits of keys that failed. @default none */
   readonly outage?: Outage | undefined;
-  /** Bound on keys. The next relist repeats refused keys. @default 200,000 */
+  /** Bound on keys. The next relist repeats rejected keys. @default 200,000 */
   readonly keysMax?: number;
 }
 
@@ -134,7 +134,7 @@ export class WorkQueue {
   }
 
   /**
-   * Refuses new keys, removes scheduled keys and waits until workers have done the queued ones.
+   * Rejects new keys, removes scheduled keys and waits until workers have done the queued ones.
    *
    * @param drainMs bound on that wait; 0 leaves queued keys undone
    */

@@ -28,7 +28,7 @@ export function transitionsBetween(
   return [...ready, ...warnings.map((note) => ({ type: "Warning", reason: "Questionable", note }) as const)];
 }
 
-/** The accepted or refused generation; undefined when there is none. */
+/** The accepted or rejected generation; undefined when there is none. */
 function decidedGeneration(status: ResourceStatus | undefined): number | undefined {
   const accepted = conditionOf(status, "Accepted");
   return accepted?.status === "Unknown" ? undefined : accepted?.observedGeneration;

@@ -51,7 +51,7 @@ export const policySchema = {
   },
 } as const;
 
-/** The policy is refused as a whole: a part of it would grant other rights than intended. */
+/** The policy is rejected as a whole: a part of it would grant other rights than intended. */
 export class PolicyError extends Error {
   override readonly name = "PolicyError";
 }

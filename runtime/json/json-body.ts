@@ -6,7 +6,7 @@ import { type JsonPath, walkJson } from "./json-walk.ts";
 const depthMax = 32;
 
 /**
- * Parses the body of a request. It refuses an object with a repeated member, because parsers differ in which one they
+ * Parses the body of a request. It rejects an object with a repeated member, because parsers differ in which one they
  * keep.
  *
  * @throws ApiError `invalid_utf8`, `invalid_json`

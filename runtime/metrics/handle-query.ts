@@ -13,7 +13,7 @@ import { computedShare } from "./cache/cached-stores.ts";
 import type { PointCounts } from "./cache/read-cache.ts";
 import { explainResponse } from "./explain/explain.ts";
 import type { AgeHeaders, MetricsResponse, RequestContext } from "./metrics-api.ts";
-import { refuseSunset } from "./planning/catalog-entry.ts";
+import { rejectSunset } from "./planning/catalog-entry.ts";
 import { makePlan, type Plan } from "./planning/plan.ts";
 import { makeInstant, makeQuery, type Query, type QueryContext } from "./planning/query.ts";
 import type { QueryRecord } from "./query-log/query-record.ts";
@@ -80,7 +80,7 @@ interface PlanReading extends Omit<QueryRequest, "params"> {
   readonly sources: QuerySources;
   /** Records the reads of stores. */
   readonly explain: boolean;
-  /** Receives the reads before their outcomes are observed, also of a query that is then refused. */
+  /** Receives the reads before their outcomes are observed, also of a query that is then rejected. */
   readonly noteReads: (reads: QueryReads) => void;
 }
 
@@ -97,8 +97,8 @@ export async function readPlan(plan: Plan, stores: QueryStores, reading: PlanRea
     noteReads({ outcomes, share: computedShare(stores.counts()) });
     sources.observe(outcomes);
   };
-  const showsRefusals = caller.scopes.includes(explainScope);
-  const options = { ...context, deadlineMs, slices, finished, signal, showsRefusals, observe };
+  const showsMessages = caller.scopes.includes(explainScope);
+  const options = { ...context, deadlineMs, slices, finished, signal, showsMessages, observe };
   const result = await runPlan(plan, stores.stores, options);
   countPoints(stores.counts());
   return result;
@@ -173,7 +173,7 @@ export function parseQuery(
   try {
     query = routes[route].make(params, caller, queryContext, readAtMs);
     const metrics = query.metrics.map(({ entry }) => entry.metric);
-    refuseSunset(metrics, nowMs);
+    rejectSunset(metrics, nowMs);
     return { query, readAtMs, explain };
   } finally {
     record.add({ route, params, caller, nowMs: readAtMs, query }, queryContext);

@@ -56,10 +56,10 @@ export interface PlannedQuery extends Pick<MetricsResponse, "status" | "headers"
   readonly leaf: MetricSelector | undefined;
 }
 
-/** The result of one query of a bulk. `cost` is undefined when the query was refused before it had a plan. */
+/** The result of one query of a bulk. `cost` is undefined when the query was rejected before it had a plan. */
 export type BulkResult = { readonly id: string; readonly cost: number | undefined } & (
   | { readonly response: MetricsResponse }
-  | { readonly refusal: ApiError }
+  | { readonly error: ApiError }
 );
 
 /** The response to a bulk. */

@@ -58,7 +58,7 @@ export async function parsePreviewRequest(bytes: Uint8Array): Promise<PreviewReq
   const value = parseJson(bytes);
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new ApiError("invalid_request", "The body must be a JSON object with resources.");
-  refuseProblems(memberProblems(value));
+  rejectProblems(memberProblems(value));
   const { resources = [], manifests, prune = false, from, to } = value as Body;
   return {
     resources: await validResources(manifests === undefined ? placed(resources) : await placedManifests(manifests)),
@@ -110,9 +110,9 @@ function placed(resources: readonly unknown[]): readonly PlacedObject[] {
 /** @throws ApiError `invalid_request` when a document cannot be read */
 async function placedManifests(text: string): Promise<readonly PlacedObject[]> {
   const { objects, problems } = await readManifests(text);
-  refuseProblems(problems);
+  rejectProblems(problems);
   if (objects.length > resourcesMax)
-    refuseProblems([{ field: "manifests", code: "invalid", detail: `manifests must be ${members.resources.mustBe}` }]);
+    rejectProblems([{ field: "manifests", code: "invalid", detail: `manifests must be ${members.resources.mustBe}` }]);
   return objects.map(({ value, lineOf }) => ({
     value,
     problemAt: (field, message) => manifestProblem(lineOf(field), field === "" ? message : `${field}: ${message}`),
@@ -178,7 +178,7 @@ async function validResources(objects: readonly PlacedObject[]): Promise<readonl
     names.add(name);
     resources.push(resource);
   }
-  refuseProblems(problems);
+  rejectProblems(problems);
   return resources;
 }
 
@@ -194,7 +194,7 @@ function problemAt(field: string, message: string): FieldError {
   return { field, code: "invalid", detail: `${field}: ${message}` };
 }
 
-function refuseProblems(errors: readonly FieldError[]): void {
+function rejectProblems(errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
   throw new ApiError("invalid_request", "The edit is invalid", { errors: errors.slice(0, problemsMax) });
 }

@@ -91,10 +91,10 @@ async function start(
   caller: PreviewCaller,
 ): Promise<Preview> {
   const request = await parsePreviewRequest(body);
-  refuseOthers(request, caller);
+  rejectOthers(request, caller);
   const job = await newJob(deps, request, caller);
   if (request.fromMs === undefined) return previewResponse({ ...job, status: "completed" });
-  refuseMore(await store.listOpen(), caller);
+  rejectMore(await store.listOpen(), caller);
   await store.makeSpace();
   const stored = { ...job, ...(await windowOf(deps, request.fromMs, request.toMs)) };
   const { resources, prune } = request;
@@ -103,7 +103,7 @@ async function start(
 }
 
 /** A caller that is narrowed to partners previews these only. */
-function refuseOthers({ resources }: PreviewRequest, caller: PreviewCaller): void {
+function rejectOthers({ resources }: PreviewRequest, caller: PreviewCaller): void {
   if (!isNarrowed(caller)) return;
   for (const [index, { kind, metadata }] of resources.entries()) {
     const label = `${metadata.namespace}/${metadata.name}`;
@@ -115,7 +115,7 @@ function refuseOthers({ resources }: PreviewRequest, caller: PreviewCaller): voi
   }
 }
 
-function refuseMore(open: readonly OpenPreview[], { client }: PreviewCaller): void {
+function rejectMore(open: readonly OpenPreview[], { client }: PreviewCaller): void {
   const isOwn = open.some((one) => one.client === client);
   if (!isOwn && open.length < openMax) return;
   const detail = isOwn

@@ -11,11 +11,11 @@ interface ObjectChange {
   /** `Kind/namespace/name` */
   readonly object: string;
   readonly outcome: "accepted" | "refused" | "removed";
-  /** Reason of the condition that refuses the object; absent otherwise. */
+  /** Reason of the condition that rejects the object; absent otherwise. */
   readonly reason?: string;
   readonly message?: string;
   readonly warnings?: readonly string[];
-  /** State in force instead of a refused object; absent: none. */
+  /** State in force instead of a rejected object; absent: none. */
   readonly instead?: "last good version" | "held";
 }
 

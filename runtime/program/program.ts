@@ -117,7 +117,7 @@ function follow<State extends ConfigState>(
     onState: (state, fault) => {
       if (fault === undefined)
         status.applied = { state, at: status.applied?.state.hash === state.hash ? status.applied.at : new Date() };
-      status.refused = fault === undefined ? undefined : { state, reason: fault.message };
+      status.rejected = fault === undefined ? undefined : { state, reason: fault.message };
       reporter.changed();
     },
     log: plan.log,

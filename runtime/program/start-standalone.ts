@@ -56,7 +56,7 @@ async function prepare(
   const open = () => FolderSource.open(folder, { policy: allowAll, record });
   const source = await startStep("folder", `the folder ${folder} cannot be read`, open);
   shutdown.add("folder", () => source.stop());
-  refuseForgetfulStreams(settings, source.current());
+  rejectShortRetention(settings, source.current());
   return {
     openConfig: async () => source,
     logState: folderLog(log, settings.streams),
@@ -67,7 +67,7 @@ async function prepare(
   };
 }
 
-function refuseForgetfulStreams({ streams }: Settings, { config }: FolderState): void {
+function rejectShortRetention({ streams }: Settings, { config }: FolderState): void {
   const [fault] = retentionFaults(streams, config);
   if (fault !== undefined) throw new StartError("settings", `the settings delete stored messages too early: ${fault}`);
 }

@@ -22,7 +22,7 @@ export interface ProgramStatus {
   waitingFor: string;
   applied: { readonly state: ProgramState; readonly at: Date } | undefined;
   /** A later configuration that could not be applied, with the reason. */
-  refused: { readonly state: ConfigState; readonly reason: string } | undefined;
+  rejected: { readonly state: ConfigState; readonly reason: string } | undefined;
   nats: Pick<NatsConnectionHandle, "isConnected"> | undefined;
   /** Reason for which there is no connection yet. */
   natsFault: string;
@@ -47,7 +47,7 @@ export function startingStatus(pod: string): ProgramStatus {
     contentHash: new ContentHash(),
     waitingFor: "not applied",
     applied: undefined,
-    refused: undefined,
+    rejected: undefined,
     nats: undefined,
     natsFault: "not connected",
     engineFault: "not started",
@@ -133,13 +133,13 @@ function figuresOf(state: ProgramState | undefined): Figures {
 }
 
 /** The applied shards. A later shard that could not be applied has its error. */
-function shardsOf({ applied, refused }: ProgramStatus): Readonly<Record<string, ConfigzShard>> {
+function shardsOf({ applied, rejected }: ProgramStatus): Readonly<Record<string, ConfigzShard>> {
   const shards = applied?.state.shards ?? {};
-  if (refused === undefined) return shards;
-  const error = `cannot be applied: ${refused.reason}`;
+  if (rejected === undefined) return shards;
+  const error = `cannot be applied: ${rejected.reason}`;
   return Object.fromEntries(
     Object.entries(shards).map(([name, shard]) => {
-      const isApplied = refused.state.shards?.[name]?.sha256 === shard.sha256;
+      const isApplied = rejected.state.shards?.[name]?.sha256 === shard.sha256;
       return [name, isApplied ? shard : { ...shard, error }];
     }),
   );

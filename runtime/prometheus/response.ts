@@ -6,7 +6,7 @@ import { type Evaluated, type ResultSeries, sortedEntries } from "./evaluate/eva
 
 /** Members of an answer besides its data. */
 export interface ResponseOptions {
-  /** Most series; more are cut off with a warning. 0 is no limit. @default more than 50 are refused */
+  /** Most series; more are cut off with a warning. 0 is no limit. @default more than 50 are rejected */
   readonly limit?: number | undefined;
   readonly warnings: readonly string[];
   readonly isPartial: boolean;

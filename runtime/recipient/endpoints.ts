@@ -56,12 +56,12 @@ export function createEndpoints<Transaction>(options: EndpointOptions<Transactio
   const { inFlightMax = inFlightDefault } = options;
   let inFlight = 0;
   return async (request) => {
-    if (inFlight >= inFlightMax) return await refused(request, options, tooMany());
+    if (inFlight >= inFlightMax) return await rejected(request, options, tooMany());
     inFlight += 1;
     try {
       return await route(request, options);
     } catch (error) {
-      return await refused(request, options, error);
+      return await rejected(request, options, error);
     } finally {
       inFlight -= 1;
     }
@@ -69,7 +69,7 @@ export function createEndpoints<Transaction>(options: EndpointOptions<Transactio
 }
 
 /** Answers an error from outside of a handler. Only POST requests are deliveries, which are reported. */
-async function refused<Transaction>(
+async function rejected<Transaction>(
   request: EndpointRequest,
   options: EndpointOptions<Transaction>,
   error: unknown,

@@ -81,7 +81,7 @@ const fullRetrySeconds = 60;
 
 /** Outcome of a signed request before its response is built. */
 export type Conclusion = Omit<DeliveryReport, "status" | "traceId" | "durationMs"> & {
-  readonly refusal?: DeliveryRefusal;
+  readonly rejection?: DeliveryRefusal;
 };
 
 /**
@@ -103,9 +103,9 @@ export async function answered<Transaction>(
 ): Promise<RecipientAnswer> {
   const startedAtMs = performance.now();
   const traceId = traceIdOf(request);
-  const { refusal, ...conclusion } = await work();
+  const { rejection, ...conclusion } = await work();
   const answer =
-    refusal === undefined ? { status: 200, headers: { "X-Trace-Id": traceId } } : errorAnswer(refusal, traceId);
+    rejection === undefined ? { status: 200, headers: { "X-Trace-Id": traceId } } : errorAnswer(rejection, traceId);
   report?.({ ...conclusion, status: answer.status, traceId, durationMs: performance.now() - startedAtMs });
   return answer;
 }
@@ -121,7 +121,7 @@ async function conclude<Transaction>(
   return { keyId, ...(await concludeOnce(event.event_id, options, handle)) };
 }
 
-/** Runs an effect unless the event had it before. An error of the effect or of the store becomes a refusal. */
+/** Runs an effect unless the event had it before. An error of the effect or of the store becomes a rejection. */
 export async function concludeOnce<Transaction>(
   eventId: string,
   { store, handlerVersion }: RecipientOptions<Transaction>,
@@ -148,39 +148,39 @@ function conclusionOf(result: OnceResult): Conclusion {
     case "busy":
       return {
         outcome: "in_progress",
-        refusal: new DeliveryRefusal(429, "in_progress", "The same event is being processed", busyRetrySeconds),
+        rejection: new DeliveryRefusal(429, "in_progress", "The same event is being processed", busyRetrySeconds),
       };
     case "full":
       return {
         outcome: "store_full",
-        refusal: new DeliveryRefusal(503, "store_full", "The store of seen events is full", fullRetrySeconds),
+        rejection: new DeliveryRefusal(503, "store_full", "The store of seen events is full", fullRetrySeconds),
       };
   }
 }
 
-/** The conclusion of an error. The caller of the endpoint learns the text of a refusal and of no other error. */
+/** The conclusion of an error. The caller of the endpoint learns the text of a rejection and of no other error. */
 export function failure(error: unknown): Conclusion {
   return error instanceof DeliveryRefusal
-    ? { outcome: "refused", error, refusal: error }
+    ? { outcome: "refused", error, rejection: error }
     : {
         outcome: "failed",
         error,
-        refusal: new DeliveryRefusal(500, "internal_error", "The event could not be processed"),
+        rejection: new DeliveryRefusal(500, "internal_error", "The event could not be processed"),
       };
 }
 
 /** One text for every fault of the signature, since details would help a forger (seed §7). */
 export function unverified(fault: DeliveryFault): Conclusion {
-  const refusal =
+  const rejection =
     fault === "body_malformed" || fault === "event_id_differs"
       ? new DeliveryRefusal(400, "invalid_event", "The body is not the event in the headers")
       : new DeliveryRefusal(401, "invalid_signature", "The signature or its timestamp is not valid");
-  return { outcome: "unverified", fault, refusal };
+  return { outcome: "unverified", fault, rejection };
 }
 
 /** The recipient's error body. Source: seed "Webhook Event Delivery" §2.4. */
-export function errorAnswer(refusal: DeliveryRefusal, traceId: string): RecipientAnswer {
-  const { status, error, message, retryAfterSeconds } = refusal;
+export function errorAnswer(rejection: DeliveryRefusal, traceId: string): RecipientAnswer {
+  const { status, error, message, retryAfterSeconds } = rejection;
   const retryAfter = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
   return {
     status,

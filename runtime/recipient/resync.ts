@@ -56,7 +56,7 @@ export interface ResyncOptions {
   readonly pollMs?: number;
 }
 
-/** A request that the sender refused, or did not answer. */
+/** A request that the sender rejected, or did not answer. */
 export class ResyncError extends Error {
   override readonly name = "ResyncError";
   /** HTTP status; undefined without an answer. */
@@ -97,7 +97,7 @@ const retryMsMax = 60_000;
 /**
  * Starts a replay and follows it until each of its deliveries has ended. Returns the last state; it is still `running`,
  * or has open deliveries, when the time is over.
- * @throws ResyncError when the sender refuses, or cannot be reached five times
+ * @throws ResyncError when the sender rejects, or cannot be reached five times
  * @throws the reason of `signal`
  */
 export async function resync(selection: ReplaySelection, options: ResyncOptions): Promise<ReplayState> {
@@ -160,7 +160,7 @@ async function send(path: string, init: Init, { url, signal }: ResyncOptions): P
   const text = Buffer.from(await joinBody(response)).toString();
   const { statusCode = 0 } = response;
   if (statusCode >= 200 && statusCode <= 299) return { state: JSON.parse(text || "{}") as ReplayState };
-  return { error: refusal(statusCode, text), ...retryOf(response) };
+  return { error: resyncError(statusCode, text), ...retryOf(response) };
 }
 
 /** One request on a new connection, without redirects. */
@@ -180,7 +180,7 @@ interface ErrorBody {
   readonly detail?: string;
 }
 
-/** A proxy in front of the sender may refuse with a page. */
+/** A proxy in front of the sender may reject with a page. */
 function errorBodyOf(text: string): ErrorBody {
   try {
     return (JSON.parse(text) ?? {}) as ErrorBody;
@@ -189,7 +189,7 @@ function errorBodyOf(text: string): ErrorBody {
   }
 }
 
-function refusal(status: number, text: string): ResyncError {
+function resyncError(status: number, text: string): ResyncError {
   const { code, detail } = errorBodyOf(text);
   const reason = detail ?? "The response contains no reason.";
   return new ResyncError(`The sender responded with ${status} (${code ?? "no code"}): ${reason}`, status, code);

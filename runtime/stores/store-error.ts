@@ -6,7 +6,7 @@
  * | `late` | the deadline passed first |
  * | `unreachable` | there was no connection, or it broke |
  * | `status` | the HTTP status is not one of a query API |
- * | `refused` | the store refused or gave up the query |
+ * | `refused` | the store rejected or gave up the query |
  * | `too_large` | the response has more bytes than one query may read |
  * | `malformed` | the bytes are not a response of a query API |
  * | `unsupported` | the store cannot compute this kind of query exactly |
@@ -57,7 +57,7 @@ export class StoreError extends Error {
 }
 
 /**
- * True for a failure of the store itself. A refused query or a too large response does not concern its health.
+ * True for a failure of the store itself. A rejected query or a too large response does not concern its health.
  *
  * @param wasSilent set if the store left a request without a response for its full time. Otherwise a late read had too
  *   little time, or the store was busy

@@ -43,7 +43,7 @@ type DropReason = "queue_full" | "refused" | "unreachable" | "stopped";
 
 /** The result of one request. `isPassing`: the same request may succeed later. */
 type Sent =
-  | { readonly ok: true; readonly refused: number }
+  | { readonly ok: true; readonly rejected: number }
   | { readonly ok: false; readonly isPassing: boolean; readonly reason: string };
 
 /** Statuses after which a client repeats its request. Source: OTLP 1.10 §"Retryable Response Codes". */
@@ -135,8 +135,8 @@ export class OtlpExporter {
     for (const pauseMs of [...this.#bounds.pausesMs, undefined]) {
       const sent = await this.#post(body);
       if (sent.ok) {
-        this.#exported.inc(spans.length - sent.refused);
-        this.#drop(sent.refused, "refused");
+        this.#exported.inc(spans.length - sent.rejected);
+        this.#drop(sent.rejected, "refused");
         return this.#note(undefined);
       }
       this.#note(sent.reason);
@@ -153,7 +153,7 @@ export class OtlpExporter {
       const answer = await request(this.#url, { method: "POST", headers, body, dispatcher: this.#agent, signal });
       const { statusCode: status } = answer;
       const text = await answer.body.text();
-      if (status >= 200 && status < 300) return { ok: true, refused: refusedSpans(text) };
+      if (status >= 200 && status < 300) return { ok: true, rejected: rejectedSpans(text) };
       return { ok: false, isPassing: passingStatuses.includes(status), reason: `HTTP ${status}` };
     } catch (error) {
       return { ok: false, isPassing: true, reason: error instanceof Error ? error.message : String(error) };
@@ -180,8 +180,8 @@ export class OtlpExporter {
   }
 }
 
-/** Spans that the collector refused in a request that it took. Source: OTLP 1.10 §"Partial Success". */
-function refusedSpans(text: string): number {
+/** Spans that the collector rejected in a request that it took. Source: OTLP 1.10 §"Partial Success". */
+function rejectedSpans(text: string): number {
   try {
     const { partialSuccess } = JSON.parse(text) as { readonly partialSuccess?: { readonly rejectedSpans?: unknown } };
     const count = Number(partialSuccess?.rejectedSpans ?? 0);

@@ -52,8 +52,8 @@ describe("an address that is never connected", () => {
   const sendTo = async (host: string, found: readonly string[]) => {
     const server = await slowServer();
     server.release();
-    const refuses = isMetadataAddress;
-    const connect = overlappingConnector({ timeout: 2_000, refuses, lookUp: async () => found });
+    const rejects = isMetadataAddress;
+    const connect = overlappingConnector({ timeout: 2_000, rejects, lookUp: async () => found });
     const dispatcher = new Agent({ connect });
     closers.push(() => dispatcher.destroy());
     const { statusCode, body } = await send(`http://${host}:${server.port}/`, { dispatcher });

@@ -42,7 +42,7 @@ interface Placed {
 }
 
 /**
- * Reads the objects of files, in the given order. Like at an API server, an invalid object is refused and the one it
+ * Reads the objects of files, in the given order. Like at an API server, an invalid object is rejected and the one it
  * would replace stays in force. The objects of an unreadable file stay too, and those of a file with a document that
  * may be any of them. Of two objects with one name, the first is used.
  */
@@ -66,7 +66,7 @@ class ObjectResult {
   private readonly previous: FolderObjects;
   private readonly objects = new Map<string, FolderObject>();
   private readonly problems: SourceProblem[] = [];
-  private readonly refused = new Map<string, NotAppliedPartner | undefined>();
+  private readonly rejected = new Map<string, NotAppliedPartner | undefined>();
   /** Names of files with a document whose object is unknown, each with its first problem. */
   private readonly unclear = new Map<string, SourceProblem>();
 
@@ -91,17 +91,17 @@ class ObjectResult {
     const unreadable = new Map(fileProblems.toReversed().map((problem) => [problem.file, problem]));
     const isUnclear = (file: string): boolean => unreadable.has(file) || this.unclear.has(file);
     const kept = [...this.previous.objects].filter(
-      ([key, { file }]) => !this.objects.has(key) && (isUnclear(file) || this.refused.has(key)),
+      ([key, { file }]) => !this.objects.has(key) && (isUnclear(file) || this.rejected.has(key)),
     );
     const lost = kept.flatMap(([key, { file, resource }]): readonly NotAppliedPartner[] => {
-      const problem = this.refused.has(key) ? undefined : (unreadable.get(file) ?? this.unclear.get(file));
+      const problem = this.rejected.has(key) ? undefined : (unreadable.get(file) ?? this.unclear.get(file));
       return problem === undefined || resource === undefined ? [] : notApplied(resource, "Unreadable", problem);
     });
     return {
       objects: new Map([...this.objects, ...kept]),
       problems: [...fileProblems, ...this.problems],
       kept: kept.map(([key]) => key),
-      rejected: [...[...this.refused.values()].flatMap((one) => one ?? []), ...lost],
+      rejected: [...[...this.rejected.values()].flatMap((one) => one ?? []), ...lost],
       isPartial: unreadable.size > 0 || this.unclear.size > 0,
     };
   }
@@ -125,13 +125,13 @@ class ObjectResult {
     const { entries, problems } = readSecret(value);
     const faults = [...nameProblems(value), ...problems];
     if (entries !== undefined && faults.length === 0) this.store(placedObject, value, { secret: entries });
-    else this.refuse(placedObject, value, faults);
+    else this.reject(placedObject, value, faults);
   }
 
   private addResource(placedObject: Placed, value: object): void {
     const old = this.previous.objects.get(keyOf(value))?.resource;
     const { resource, problems } = validateResource(value, old);
-    if (resource === undefined) this.refuse(placedObject, value, unknownType(value) ?? problems);
+    if (resource === undefined) this.reject(placedObject, value, unknownType(value) ?? problems);
     else this.store(placedObject, resource, { resource });
   }
 
@@ -145,13 +145,13 @@ class ObjectResult {
     }
   }
 
-  private refuse(at: Placed, value: object, problems: readonly FieldProblem[]): void {
+  private reject(at: Placed, value: object, problems: readonly FieldProblem[]): void {
     const key = keyOf(value);
     const [first] = problems;
     if (first !== undefined) {
       const problem = { ...first, file: at.file, line: at.lineOf(first.field) };
       const [partner] = notApplied(identityOf(value), "Invalid", problem);
-      this.refused.set(key, partner);
+      this.rejected.set(key, partner);
       const isUnclear = !this.previous.objects.has(key) && mayBeAnother(value, problems);
       if (isUnclear && !this.unclear.has(at.file)) this.unclear.set(at.file, problem);
     }

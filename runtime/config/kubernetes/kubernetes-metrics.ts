@@ -20,7 +20,7 @@ export function createKubernetesMetrics(registry = new Registry()) {
     "Time of the last data from the API server, bookmarks of watches included; Unix seconds.",
   );
   const failed = gauge("shard_errors", "Shards whose newest version is not applied.");
-  const refused = gauge("resource_errors", "Resources that are not applied as their shards hold them.");
+  const resourceErrors = gauge("resource_errors", "Resources that are not applied as their shards hold them.");
   return {
     requests: {
       inc: ({ code }: { readonly code: string }) => requests.inc({ status: code === withoutAnswer ? "none" : code }),
@@ -29,7 +29,7 @@ export function createKubernetesMetrics(registry = new Registry()) {
     shard: (outcome: "good" | "bad") => versions.inc({ outcome }),
     joined: ({ shards, errors }: ShardedState) => {
       failed.set(Object.values(shards).filter(({ error }) => error !== undefined).length);
-      refused.set(errors.length);
+      resourceErrors.set(errors.length);
     },
   };
 }

@@ -153,13 +153,13 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     this.joinSoon();
   }
 
-  /** Handles a failed watch. A refusal is a fault of the shard; any other failure is not. */
+  /** Handles a failed watch. A rejection is a fault of the shard; any other failure is not. */
   private onFault(shard: string, secret: string, error: unknown, waitMs: number): void {
     const reason = isKubeError(error) ? error.message : describeError(error);
     const fault = isKubeError(error) ? error.kind : "unknown";
     this.options.log.warn({ secret, fault, reason, waitMs: Math.round(waitMs) }, "configuration watch interrupted");
-    const isRefusal = isKubeError(error) && !isKubeError(error, "transient", "gone", "aborted");
-    if (isRefusal && this.set.fail(shard, reason) === "bad") this.joinSoon();
+    const isRejection = isKubeError(error) && !isKubeError(error, "transient", "gone", "aborted");
+    if (isRejection && this.set.fail(shard, reason) === "bad") this.joinSoon();
     else if (this.state === undefined) this.reportWaiting(reason);
   }
 

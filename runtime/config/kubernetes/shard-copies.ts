@@ -40,7 +40,7 @@ export class ShardCopies {
     }
   }
 
-  /** Replaces a copy as a whole, after earlier writes of it. @throws Error when the disk refuses */
+  /** Replaces a copy as a whole, after earlier writes of it. @throws Error when the disk rejects */
   async write(name: string, { metadata: { annotations = {} }, data = {} }: ShardSecret): Promise<void> {
     const text = JSON.stringify({ metadata: { annotations }, data });
     const before = this.writing.get(name) ?? Promise.resolve();

@@ -48,7 +48,7 @@ export class ShardSet {
 
   /**
    * Takes the present version of a shard, undefined without its Secret. An invalid version keeps the last good one.
-   * @returns `good` for an accepted version, `bad` for a refused one, `same` without a change
+   * @returns `good` for an accepted version, `bad` for a rejected one, `same` without a change
    */
   take(name: string, secret: ShardSecret | undefined): "good" | "bad" | "same" {
     const before = this.held.get(name) ?? {};

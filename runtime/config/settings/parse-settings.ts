@@ -5,7 +5,7 @@ import { defaultAlgorithms, defaultSettings, settingsSchema } from "./settings-s
 import type { IssuerSettings, Settings } from "./settings.ts";
 import { readYaml, type SourceProblem, type YamlDocument } from "../yaml/yaml-documents.ts";
 
-/** The settings file is refused as a whole: a part of the settings would be worse than none. */
+/** The settings file is rejected as a whole: a part of the settings would be worse than none. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
   readonly problems: readonly SourceProblem[];
@@ -104,7 +104,7 @@ function ruleProblems(settings: Settings): readonly Finding[] {
   ];
 }
 
-/** Token binding needs TLS or a proxy, else every token of the issuer would be refused. */
+/** Token binding needs TLS or a proxy, else every token of the issuer would be rejected. */
 function bindingProblems({ issuers, tokenBinding, tls, trustedProxies }: Settings): readonly Finding[] {
   const blocks = (trustedProxies?.addresses ?? []).flatMap((block, index): readonly Finding[] =>
     isCidr(block) ? [] : [[`trustedProxies.addresses[${index}]`, "must be a CIDR block such as 10.0.0.0/8"]],

@@ -9,7 +9,7 @@ import type { RuntimeConfig } from "../../../crds/config.ts";
 export interface Settings {
   /** Name of the installation: the `X-Webhook-Producer` of events without a producer. @default "heliograph" */
   readonly name: string;
-  /** Trusted token issuers. @default none: every request that needs a token is refused */
+  /** Trusted token issuers. @default none: every request that needs a token is rejected */
   readonly issuers: readonly IssuerSettings[];
   readonly claims: ClaimSettings;
   /** Required binding of tokens; an issuer may override it. @default "None" */
@@ -76,7 +76,7 @@ export type TokenBinding = (typeof tokenBindings)[number];
 /** Every {@link TokenBinding}. */
 export const tokenBindings = ["None", "Certificate", "Key", "Any"] as const;
 
-/** `Optional`: a token without the claim sees every partner. `Required`: it is refused on webhook routes. */
+/** `Optional`: a token without the claim sees every partner. `Required`: it is rejected on webhook routes. */
 export type PartnersClaim = (typeof partnersClaims)[number];
 /** Every {@link PartnersClaim}. */
 export const partnersClaims = ["Optional", "Required"] as const;

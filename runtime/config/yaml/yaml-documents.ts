@@ -39,7 +39,7 @@ export interface YamlDocument {
 
 export interface YamlFile {
   readonly documents: readonly YamlDocument[];
-  /** Faults of the refused documents. */
+  /** Faults of the rejected documents. */
   readonly problems: readonly SourceProblem[];
 }
 

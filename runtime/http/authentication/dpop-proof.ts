@@ -96,7 +96,7 @@ function invalid(what: string): ApiError {
 
 /** Ids of recent proofs that could still be repeated. */
 interface SeenProofs {
-  /** Remembers an id. `full`: the id is not remembered, so its proof must be refused. */
+  /** Remembers an id. `full`: the id is not remembered, so its proof must be rejected. */
   add(id: string, nowMs: number): "new" | "seen" | "full";
 }
 

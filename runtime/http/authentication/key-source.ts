@@ -144,7 +144,7 @@ async function fetchText(url: string, { jwksCaFile, jwksTokenFile }: IssuerSetti
   // Both files change while the program runs: the token of a pod is valid for an hour.
   const trusted = jwksCaFile === undefined ? {} : { ca: await readFile(jwksCaFile, "utf8") };
   const agent = new Agent({
-    connect: overlappingConnector({ timeout: fetchTimeoutMs, refuses: isMetadataAddress, ...trusted }),
+    connect: overlappingConnector({ timeout: fetchTimeoutMs, rejects: isMetadataAddress, ...trusted }),
   });
   try {
     const headers =

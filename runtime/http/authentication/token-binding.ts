@@ -94,7 +94,7 @@ const prefix = /^application\//u;
 const shownCharactersMax = 64;
 
 /**
- * Refuses tokens of another type. A proof, a logout token or any other JWT of an issuer has the same signature and is
+ * Rejects tokens of another type. A proof, a logout token or any other JWT of an issuer has the same signature and is
  * no access token. Types are compared exactly, so one with parameters is no access token either. A token without a
  * type, or with the plain `JWT`, does not state its purpose. Source: RFC 8725 §3.11, RFC 7515 §4.1.9.
  * @param typ the `typ` header of the token

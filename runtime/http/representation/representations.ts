@@ -76,7 +76,7 @@ export function chooseCoding(acceptEncoding: string | undefined): ContentCoding 
 
 /**
  * The accepted coding with the greatest weight. Of equal weights the first wins, so that the smallest result stands
- * first. Falls back to identity, also when the caller refuses it. Source: RFC 9110 §12.5.3.
+ * first. Falls back to identity, also when the caller rejects it. Source: RFC 9110 §12.5.3.
  */
 export function chooseAmong<Coding extends string>(
   acceptEncoding: string | undefined,

@@ -31,9 +31,9 @@ function resultBody(result: BulkResult, correlationId: string): object {
     return { id, status, headers: lowercase(headers), ...body };
   }
   const costHeader = cost === undefined ? {} : { "x-query-cost-estimate": String(cost) };
-  const { refusal } = result;
-  const headers = { ...lowercase(problemHeaders(refusal)), ...costHeader };
-  return { id, status: refusal.status, headers, error: problemOf(refusal, correlationId) };
+  const { error } = result;
+  const headers = { ...lowercase(problemHeaders(error)), ...costHeader };
+  return { id, status: error.status, headers, error: problemOf(error, correlationId) };
 }
 
 /** Header names in lower case, as HTTP clients show them. */

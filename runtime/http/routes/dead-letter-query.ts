@@ -1,5 +1,5 @@
 import { orders } from "../../../api/events.ts";
-import { type Parameters, readOne, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
+import { type Parameters, readOne, readWord, rejectUnknown } from "../../metrics/request/parameters.ts";
 import type { DeadLetterQuery } from "../../webhooks/replay/dead-letters-api.ts";
 import { placeOf, readReason } from "./event-query.ts";
 
@@ -7,7 +7,7 @@ const listNames: readonly string[] = ["partner", "reason", "order", "cursor", "l
 
 /** Reads the parameters of `GET /webhooks/dead-letters`. @throws ApiError 400 that names the parameter at fault */
 export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
-  refuseUnknown(query, (name) => listNames.includes(name));
+  rejectUnknown(query, (name) => listNames.includes(name));
   const partner = readOne(query, "partner");
   const reason = readReason(query);
   return {
@@ -22,6 +22,6 @@ export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
  * Reads the parameter of `GET /webhooks/dead-letters/counts`. @throws ApiError 400 that names the parameter at fault
  */
 export function readCountsPartner(query: Parameters): string | undefined {
-  refuseUnknown(query, (name) => name === "partner");
+  rejectUnknown(query, (name) => name === "partner");
   return readOne(query, "partner");
 }

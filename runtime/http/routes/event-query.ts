@@ -3,7 +3,7 @@ import { deliveryStates } from "../../../api/histories.ts";
 import { invalidField } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import { shown } from "../../metrics/request/known-names.ts";
-import { type Parameters, readOne, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
+import { type Parameters, readOne, readWord, rejectUnknown } from "../../metrics/request/parameters.ts";
 import { readCount } from "../../metrics/request/read-query.ts";
 import { parseTime } from "../../metrics/request/time.ts";
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
@@ -24,7 +24,7 @@ export function readEventQuery(
   caller: Pick<Caller, "tenants" | "partners">,
   nowMs: number,
 ): EventQuery {
-  refuseUnknown(query, (name) => eventNames.includes(name));
+  rejectUnknown(query, (name) => eventNames.includes(name));
   const texts = {
     afterId: readOne(query, "after_id"),
     beforeId: readOne(query, "before_id"),
@@ -114,7 +114,7 @@ export function readReason(query: Parameters): string | undefined {
 
 /** Reads the parameters of `GET /webhooks/partners`. @throws ApiError 400 that names the parameter at fault */
 export function readPartnerPlace(query: Parameters): { readonly skipped: number; readonly limit: number } {
-  refuseUnknown(query, (name) => pageNames.includes(name));
+  rejectUnknown(query, (name) => pageNames.includes(name));
   const { afterSeq, limit } = placeOf(query);
   return { skipped: afterSeq, limit };
 }

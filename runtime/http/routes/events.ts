@@ -34,14 +34,14 @@ export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly 
   ];
 }
 
-/** 202 when every event is stored, 207 when some are. When no event can be stored, the batch is refused as a whole. */
+/** 202 when every event is stored, 207 when some are. When no event can be stored, the batch is rejected as a whole. */
 function batchResponse(results: readonly BatchItemResult[], correlationId: string): ApiResponse {
-  const refusals = results.flatMap((result) => ("refusal" in result ? [result.refusal] : []));
-  const [first] = refusals;
+  const errors = results.flatMap((result) => ("error" in result ? [result.error] : []));
+  const [first] = errors;
   if (
     first !== undefined &&
-    refusals.length === results.length &&
-    refusals.every(({ code }) => code === "events_unavailable")
+    errors.length === results.length &&
+    errors.every(({ code }) => code === "events_unavailable")
   ) {
     throw new ApiError(first.code, first.message, {
       cause: first.cause,
@@ -50,9 +50,9 @@ function batchResponse(results: readonly BatchItemResult[], correlationId: strin
   }
   const items = results.map((result) => {
     if ("response" in result) return { status: 202, ...acceptedBody(result.response) };
-    return { status: result.refusal.status, error: problemOf(result.refusal, correlationId) };
+    return { status: result.error.status, error: problemOf(result.error, correlationId) };
   });
-  return { status: refusals.length === 0 ? 202 : 207, body: { results: items } };
+  return { status: errors.length === 0 ? 202 : 207, body: { results: items } };
 }
 
 function acceptedBody({ eventId, tenant, duplicate }: IngestResponse): object {

@@ -10,7 +10,7 @@ const partlyDone = 207;
 
 /**
  * The route with support of `Idempotency-Key`. The same path, key and body of one caller have the same outcome for a
- * day, and run once. A refused request had no effect, so its key may be used again.
+ * day, and run once. A rejected request had no effect, so its key may be used again.
  * @throws ApiError `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
  */
 export function idempotent(keys: IdempotencyKeys, route: Route): Route {

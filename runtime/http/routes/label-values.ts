@@ -2,7 +2,7 @@ import { invalidField } from "../../errors/api-error.ts";
 import type { LabelValues, LookUp, MetricsApi, RequestContext } from "../../metrics/metrics-api.ts";
 import { commaHints } from "../../metrics/request/known-names.ts";
 import { filterValues, type Parameters, readLabel, readMany, readOne } from "../../metrics/request/parameters.ts";
-import { readFilters, readSpan, refuseOthers, withFieldsOf } from "../../metrics/request/read-query.ts";
+import { readFilters, readSpan, rejectOthers, withFieldsOf } from "../../metrics/request/read-query.ts";
 import { lookUpMetricsMax } from "../../metrics/request/selector.ts";
 import { endAt, formatTime, timeAt } from "../../metrics/request/time.ts";
 import type { ApiRequest, ApiResponse } from "../server/route.ts";
@@ -49,7 +49,7 @@ function leftOutHints(leftOut: readonly string[]): readonly string[] {
 
 /** Parses the parameters of a look-up. @throws ApiError 400 that names the invalid parameter */
 export function readLookUp(params: Parameters, nowMs: number): LookUp {
-  refuseOthers(params, ["metric", "tenant", "from", "to", "last"]);
+  rejectOthers(params, ["metric", "tenant", "from", "to", "last"]);
   const metrics = [...new Set(readMany(params, "metric", lookUpMetricsMax))].sort();
   if (metrics.length === 0) throw invalidField("invalid_request", "metric", "the request has no metric; add metric=");
   const filters = readFilters(params);

@@ -1,6 +1,6 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { type Caller, consoleAdminScope } from "../../metrics/authorization/access.ts";
-import { refuseUnknown } from "../../metrics/request/parameters.ts";
+import { rejectUnknown } from "../../metrics/request/parameters.ts";
 import type { Operation } from "../openapi/operation.ts";
 import { chooseMediaType } from "../representation/representations.ts";
 import type { Route } from "../server/route.ts";
@@ -29,7 +29,7 @@ export function meRoute({ version, partnersClaim = "Optional" }: MeOptions): Rou
     operation: meOperation,
     answer: async ({ caller, query, accept }) => {
       chooseMediaType(accept, ["application/json"]);
-      refuseUnknown(query, () => false);
+      rejectUnknown(query, () => false);
       const { client, tenants, regions, environments, metrics, roles, scopes, expiresAtMs } = caller;
       const body = {
         client,

@@ -3,7 +3,7 @@ import { invalidField } from "../../errors/api-error.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/access.ts";
 import type { MetricsApi, MetricsResponse, RequestContext } from "../../metrics/metrics-api.ts";
 import { bulkBytesMax } from "../../metrics/request/bulk-request.ts";
-import { readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
+import { readWord, rejectUnknown } from "../../metrics/request/parameters.ts";
 import { writeSelector } from "../../prometheus/compile/write-selector.ts";
 import {
   bulkOperation,
@@ -90,7 +90,7 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
     ),
     read("labels/:label/values", labelValuesOperation, (request) => labelValues(metrics, request, contextOf(request))),
     read("quota", quotaOperation, ({ query, caller, ...request }) => {
-      refuseUnknown(query, () => false);
+      rejectUnknown(query, () => false);
       return metrics.quota(caller, contextOf(request));
     }),
     read("catalog", catalogOperation, admitted(metrics, catalogOf(metrics))),
@@ -166,7 +166,7 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
     operation,
     answer: async (request) => {
       const format = chooseMediaType(request.accept, seriesFormats);
-      if (format === csvMediaType) refuseInTables(request);
+      if (format === csvMediaType) rejectInTables(request);
       const csv = readWord(request.query, "csv", ["raw"]) ?? "neutral";
       const query = new Map([...request.query].filter(([own]) => own !== "csv"));
       const { status, headers, body, json: bytesOf, revalidate, sent } = await answer({ ...request, query });
@@ -221,7 +221,7 @@ function written(
   }
 }
 
-function refuseInTables({ query }: ApiRequest): void {
+function rejectInTables({ query }: ApiRequest): void {
   const odd = notInTables.find((name) => query.get(name)?.includes("true") ?? false);
   if (odd !== undefined)
     throw invalidField("invalid_request", odd, `${csvMediaType} cannot represent ${odd}; accept ${json}`);
@@ -238,15 +238,15 @@ function bulk(metrics: MetricsReads): Route {
       const format = chooseMediaType(accept, bulkFormats);
       const answer = await metrics.bulk(body, caller, signal, contextOf({ ...request, correlationId }));
       const headers = { ...answer.headers, Vary: "Accept" };
-      const refused = answer.results.flatMap((result) =>
-        "refusal" in result ? [{ item: result.id, refusal: result.refusal }] : [],
+      const rejected = answer.results.flatMap((result) =>
+        "error" in result ? [{ item: result.id, apiError: result.error }] : [],
       );
       if (format === json) {
         return {
           status: answer.status,
           headers: { ...headers, "Content-Type": contentTypes[json] },
           body: await bulkJson(answer, correlationId),
-          refused,
+          rejected,
           sent: answer.sent,
         };
       }
@@ -255,7 +255,7 @@ function bulk(metrics: MetricsReads): Route {
         status: answer.status,
         headers: { ...headers, "Content-Type": ndjsonMediaType },
         body: lines,
-        refused,
+        rejected,
         sent: answer.sent,
       };
     },

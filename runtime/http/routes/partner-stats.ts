@@ -6,7 +6,7 @@ import {
 } from "../../../api/delivery-stats.ts";
 import { invalidField } from "../../errors/api-error.ts";
 import { parseDuration } from "../../metrics/request/time.ts";
-import { type Parameters, readOne, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
+import { type Parameters, readOne, readWord, rejectUnknown } from "../../metrics/request/parameters.ts";
 import type { DeliveryStatsQuery } from "../../webhooks/history/delivery-stats.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";
@@ -52,7 +52,7 @@ type StatsWindow = Pick<PartnerStatsQuery, "fromMs" | "toMs" | "stepMs">;
 
 /** Reads the parameters; the window begins with a whole step. @throws ApiError 400 that names the parameter at fault */
 export function readStatsWindow(query: Parameters, nowMs: number): StatsWindow {
-  refuseUnknown(query, (name) => names.includes(name));
+  rejectUnknown(query, (name) => names.includes(name));
   const { fromMs, toMs } = readWindow(query, nowMs);
   const stepMs = readStepMs(query) ?? usualStep(toMs - fromMs);
   const startMs = Math.floor(fromMs / stepMs) * stepMs;
@@ -97,7 +97,7 @@ type ReadQuery = Omit<DeliveryStatsQuery, "tenants" | "partners">;
 
 /** Reads the parameters; the window starts with a whole step. @throws ApiError 400 that names the parameter at fault */
 export function readDeliveryStatsQuery(query: Parameters, nowMs: number): ReadQuery {
-  refuseUnknown(query, (name) => deliveryNames.includes(name));
+  rejectUnknown(query, (name) => deliveryNames.includes(name));
   const { fromMs, toMs: endMs } = readKeptWindow(query, nowMs);
   const stepMs = readDeliveryStepMs(query, endMs - fromMs);
   const startMs = Math.floor(fromMs / stepMs) * stepMs;

@@ -1,4 +1,4 @@
-import { refuseUnknown } from "../../metrics/request/parameters.ts";
+import { rejectUnknown } from "../../metrics/request/parameters.ts";
 import type { PartnerDetails } from "../../webhooks/live/live-state.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
@@ -36,7 +36,7 @@ export function partnerRoutes({
       return { data: items, meta: { cursor: next === undefined ? null : String(next) } };
     }),
     readRoute("/webhooks/partners/:namespace/:name", scopes, operations.partnerOperation, async (request) => {
-      refuseUnknown(request.query, () => false);
+      rejectUnknown(request.query, () => false);
       return partnerDetails.read(labelOf(request.path), request.caller);
     }),
     idempotent(idempotencyKeys, {

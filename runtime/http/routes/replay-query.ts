@@ -1,5 +1,5 @@
 import { invalidField } from "../../errors/api-error.ts";
-import { type Parameters, readOne, refuseUnknown } from "../../metrics/request/parameters.ts";
+import { type Parameters, readOne, rejectUnknown } from "../../metrics/request/parameters.ts";
 import type { ReplayPlace, ReplayQuery } from "../../webhooks/replay/list-replays.ts";
 import { readPageLimit } from "./event-query.ts";
 
@@ -8,7 +8,7 @@ const cursorForm = /^(?<createdAtMs>\d{1,15})-(?<id>[\w-]{1,64})$/u;
 
 /** Reads the parameters of `GET /webhooks/replay`. @throws ApiError 400 that names the parameter at fault */
 export function readReplayQuery(query: Parameters): ReplayQuery {
-  refuseUnknown(query, (name) => names.includes(name));
+  rejectUnknown(query, (name) => names.includes(name));
   const limit = readPageLimit(query);
   const cursor = readOne(query, "cursor");
   if (cursor === undefined) return { limit };

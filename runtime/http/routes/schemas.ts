@@ -2,7 +2,7 @@ import { ref } from "../../../api/schema.ts";
 import { InterfaceVersion } from "../../../api/documents.ts";
 import { bundled, schemas, type JsonSchema } from "../../../api/schemas.ts";
 import { ApiError, invalidField } from "../../errors/api-error.ts";
-import { type Parameters, readOne, refuseUnknown } from "../../metrics/request/parameters.ts";
+import { type Parameters, readOne, rejectUnknown } from "../../metrics/request/parameters.ts";
 import { chooseMediaType } from "../representation/representations.ts";
 import { changelog, interfaceVersion } from "../openapi/changelog.ts";
 import { openApiOf } from "./openapi-document.ts";
@@ -76,7 +76,7 @@ function open(path: string, operation: Operation, body: (request: ApiRequest) =>
     operation,
     answer: async (request) => {
       chooseMediaType(request.accept, ["application/json"]);
-      refuseUnknown(request.query, (name) => takes.includes(name));
+      rejectUnknown(request.query, (name) => takes.includes(name));
       requireVersion(request.query);
       return { status: 200, headers, body: body(request) };
     },

@@ -1,7 +1,7 @@
 import { type Slo, sloStatesByRank, type StatusAnswer } from "../../../api/objectives.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
-import { refuseUnknown } from "../../metrics/request/parameters.ts";
+import { rejectUnknown } from "../../metrics/request/parameters.ts";
 import { statusOperation } from "../openapi/metrics-operations.ts";
 import {
   chooseCoding,
@@ -78,7 +78,7 @@ function jsonRoute(metrics: Pick<MetricsApi, "slo">, representations: Representa
     operation: statusOperation,
     answer: async (request) => {
       chooseMediaType(request.accept, [json]);
-      refuseUnknown(request.query, () => false);
+      rejectUnknown(request.query, () => false);
       const read = await readStatus(metrics, request);
       if (read === undefined)
         return { status: 404, headers: { "Content-Type": problemMediaType, ...absentHeaders }, body: absentProblem };

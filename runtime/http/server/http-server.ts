@@ -59,10 +59,10 @@ declare module "fastify" {
     readonly scopes?: readonly string[];
   }
   interface FastifyRequest {
-    /** The refusal in the response, for the log. */
-    refusal: ApiError | undefined;
-    /** Refused parts of a successful request, for the audit. */
-    refusedItems: ApiResponse["refused"];
+    /** The rejection in the response, for the log. */
+    apiError: ApiError | undefined;
+    /** Rejected parts of a successful request, for the audit. */
+    rejectedItems: ApiResponse["rejected"];
     /** Receives the bytes of the sent body. */
     sent: ApiResponse["sent"];
     /** Client key of the caller, for the log. */
@@ -112,8 +112,8 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
     serverFactory: (handler) => boundedServer(shortened(handler, options.shortcut), limits, tls),
   });
   app.removeAllContentTypeParsers();
-  app.decorateRequest("refusal", undefined);
-  app.decorateRequest("refusedItems", undefined);
+  app.decorateRequest("apiError", undefined);
+  app.decorateRequest("rejectedItems", undefined);
   app.decorateRequest("sent", undefined);
   app.decorateRequest("client", undefined);
   app.decorateRequest("answerId", undefined);
@@ -168,7 +168,7 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
     done(longTarget(request.url, limits) ?? severalHosts(request.raw.rawHeaders));
   });
   const settle = (request: FastifyRequest, status: number, bytes: number): void => {
-    const { id, answerId, client, refusal, method } = request;
+    const { id, answerId, client, apiError, method } = request;
     const outcome = {
       method,
       route: request.routeOptions.url ?? "unknown",
@@ -176,8 +176,8 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
       durationMs: performance.now() - request.startedAtMs,
       bytes,
     };
-    logRequest({ log, observe }, { ...outcome, correlationId: id, answerId, client, refusal });
-    auditRefusals(audit, request, outcome);
+    logRequest({ log, observe }, { ...outcome, correlationId: id, answerId, client, apiError });
+    auditErrors(audit, request, outcome);
   };
   app.addHook("onResponse", (request, reply, done) => {
     const bytes = request.method === "HEAD" ? 0 : Number(reply.getHeader("content-length") ?? 0);
@@ -201,30 +201,30 @@ function severalHosts(rawHeaders: readonly string[]): ApiError | undefined {
     : undefined;
 }
 
-function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }: RequestOutcome): void {
-  const { refusal, refusedItems = [], client, id, ip: address } = request;
+function auditErrors(audit: Audit, request: FastifyRequest, { method, route }: RequestOutcome): void {
+  const { apiError, rejectedItems = [], client, id, ip: address } = request;
   const auditOne = (own: ApiError, item?: string): void => {
     if (!isAudited(own.status)) return;
     const { code, message: detail } = own;
     audit({ code, detail, correlationId: id, method, route, address, client, ...(item === undefined ? {} : { item }) });
   };
-  if (refusal !== undefined) auditOne(refusal);
-  for (const { item, refusal: own } of refusedItems) auditOne(own, item);
+  if (apiError !== undefined) auditOne(apiError);
+  for (const { item, apiError: own } of rejectedItems) auditOne(own, item);
 }
 
 /** Sends the body of any error of a request: a problem document, or the form of Prometheus on its paths. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = apiErrorOf(error);
-  const { status, type, body } = errorAnswer(refusal, request);
-  request.refusal = refusal;
-  // Fastify closes the connection under a client that still sends a refused body; the client would then see a reset
+  const apiError = apiErrorOf(error);
+  const { status, type, body } = errorAnswer(apiError, request);
+  request.apiError = apiError;
+  // Fastify closes the connection under a client that still sends a rejected body; the client would then see a reset
   // instead of the response. The rest of the body is discarded within the bound on receiving a request.
   reply.removeHeader("connection");
   return (
     reply
       .code(status)
       .headers({ ...securityHeaders, [correlationHeader]: request.id })
-      .headers(problemHeaders(refusal, request.routeOptions.config.scopes))
+      .headers(problemHeaders(apiError, request.routeOptions.config.scopes))
       .header("content-type", type)
       // As bytes: to a text Fastify adds a charset, which this media type does not have.
       .send(Buffer.from(JSON.stringify(body)))
@@ -232,11 +232,11 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
 }
 
 function errorAnswer(
-  refusal: ApiError,
+  apiError: ApiError,
   { url, id }: FastifyRequest,
 ): { readonly status: number; readonly type: string; readonly body: object } {
-  if (isPrometheusTarget(url)) return { ...prometheusError(refusal), type: "application/json" };
-  return { status: refusal.status, type: problemMediaType, body: problemOf(refusal, id) };
+  if (isPrometheusTarget(url)) return { ...prometheusError(apiError), type: "application/json" };
+  return { status: apiError.status, type: problemMediaType, body: problemOf(apiError, id) };
 }
 
 /** Before the handshake is complete, no response can be sent. */
@@ -256,9 +256,9 @@ function answerBrokenRequest(error: Error, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const refusal = apiErrorOf(Object.assign(error, { statusCode: 400 }));
+  const apiError = apiErrorOf(Object.assign(error, { statusCode: 400 }));
   const id = correlationIdOf(undefined);
-  const body = JSON.stringify(problemOf(refusal, id));
+  const body = JSON.stringify(problemOf(apiError, id));
   const headers = {
     ...securityHeaders,
     [correlationHeader]: id,
@@ -268,5 +268,5 @@ function answerBrokenRequest(error: Error, socket: Socket): void {
   };
   const { STATUS_CODES } = process.getBuiltinModule("node:http");
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ""}\r\n${lines.join("")}\r\n${body}`);
+  socket.end(`HTTP/1.1 ${apiError.status} ${STATUS_CODES[apiError.status] ?? ""}\r\n${lines.join("")}\r\n${body}`);
 }

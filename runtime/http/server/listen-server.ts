@@ -50,7 +50,7 @@ function sentenceOf(error: unknown, place: string): string {
 const sweepMs = 50;
 
 /**
- * Stops a server: refuses new connections, lets running requests finish and closes the rest after `drainMs`. Resolves
+ * Stops a server: rejects new connections, lets running requests finish and closes the rest after `drainMs`. Resolves
  * when every connection is closed.
  */
 export async function stopServer(app: FastifyInstance, drainMs: number): Promise<void> {

@@ -10,9 +10,9 @@ export const problemMediaType = "application/problem+json";
 
 const typePrefix = "https://heliograph.dev/errors#";
 
-/** The problem document of a refusal: the body of its error, without the cause. Source: RFC 9457. */
-export function problemOf(refusal: ApiError, correlationId: string): Problem {
-  const { code, status, message, errors, suggestion } = refusal;
+/** The problem document of a rejection: the body of its error, without the cause. Source: RFC 9457. */
+export function problemOf(apiError: ApiError, correlationId: string): Problem {
+  const { code, status, message, errors, suggestion } = apiError;
   return {
     type: typePrefix + code,
     title: errorTable[code].title,
@@ -26,13 +26,13 @@ export function problemOf(refusal: ApiError, correlationId: string): Problem {
 }
 
 /**
- * Headers of a refusal: the hints of seed "Operational Metrics API" §7 and, for tokens, the challenge of RFC 6750 §3 or
- * RFC 9449 §7.1.
+ * Headers of a rejection: the hints of seed "Operational Metrics API" §7 and, for tokens, the challenge of RFC 6750 §3
+ * or RFC 9449 §7.1.
  * @param scopes those of which the route needs one
  */
-export function problemHeaders(refusal: ApiError, scopes: readonly string[] = []): Readonly<Record<string, string>> {
-  const { retryAfterSeconds, suggestion, headers } = refusal;
-  const challenge = challengeOf(refusal, scopes);
+export function problemHeaders(apiError: ApiError, scopes: readonly string[] = []): Readonly<Record<string, string>> {
+  const { retryAfterSeconds, suggestion, headers } = apiError;
+  const challenge = challengeOf(apiError, scopes);
   return {
     ...headers,
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
@@ -75,7 +75,7 @@ const renderings: Readonly<Record<string, Rendering>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "The request was not received in time."],
 };
 
-/** The refusal of any error of a request. A refusal that is not the caller's fault has no details. */
+/** The rejection of any error of a request. A rejection that is not the caller's fault has no details. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const { code, statusCode } = (error ?? {}) as { readonly code?: unknown; readonly statusCode?: unknown };
@@ -94,12 +94,12 @@ function isClientFault(code: unknown, statusCode: unknown): boolean {
 }
 
 /**
- * The error of a refusal with its status. Clients of Prometheus read the bodies of 400, 422 and 503 only. Statuses of
+ * The error of a rejection with its status. Clients of Prometheus read the bodies of 400, 422 and 503 only. Statuses of
  * HTTP and of its authentication stay as they are. Source: Prometheus, "HTTP API", format overview.
  */
-export function prometheusError(refusal: ApiError): { readonly status: number; readonly body: PrometheusError } {
-  const status = refusal.code === "result_too_large" ? 422 : (statuses[refusal.status] ?? refusal.status);
-  const body = { status: "error", errorType: typeOf(status, refusal), error: textOf(refusal), code: refusal.code };
+export function prometheusError(apiError: ApiError): { readonly status: number; readonly body: PrometheusError } {
+  const status = apiError.code === "result_too_large" ? 422 : (statuses[apiError.status] ?? apiError.status);
+  const body = { status: "error", errorType: typeOf(status, apiError), error: textOf(apiError), code: apiError.code };
   return { status, body: { ...body, status: "error" } };
 }
 

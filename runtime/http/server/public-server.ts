@@ -69,7 +69,7 @@ export function createPublicServer(options: PublicServerOptions): FastifyInstanc
   const types = ["application/json", formMediaType];
   app.addContentTypeParser(types, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   for (const route of options.routes) addRoute(app, route, { ...options, readCertificate, repeatRequests });
-  refuseOtherMethods(app, options.routes);
+  rejectOtherMethods(app, options.routes);
   return app;
 }
 
@@ -90,8 +90,8 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
     onRequest: async (request) => {
       request.caller = await callerOf(request, route, { authenticate, readCertificate });
       request.client = request.caller.client;
-      refuseEncodedBody(request.headers["content-encoding"]);
-      refuseForm(route, request.headers["content-type"]);
+      rejectEncodedBody(request.headers["content-encoding"]);
+      rejectForm(route, request.headers["content-type"]);
     },
   };
   app.route({
@@ -111,7 +111,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
           }),
         );
       const answer = await abortOnClose(reply, responseTimeoutMs, work);
-      if (answer.refused !== undefined) request.refusedItems = answer.refused;
+      if (answer.rejected !== undefined) request.rejectedItems = answer.rejected;
       request.sent = answer.sent;
       reply.code(answer.status).headers(fitLinkHeaders(answer.headers ?? {}));
       if (isForAll(reply)) setOwnId(request, reply, ownId);
@@ -185,12 +185,12 @@ async function callerOf(
   throw new ApiError("scope_missing", `The token needs the scope ${route.scopes.join(" or ")}.`);
 }
 
-function refuseEncodedBody(encoding: string | undefined): void {
+function rejectEncodedBody(encoding: string | undefined): void {
   if (encoding === undefined || encoding.toLowerCase() === "identity") return;
   throw new ApiError("unsupported_media_type", "Send the body without Content-Encoding.");
 }
 
-function refuseForm({ method, takesForms = false }: Route, contentType: string | undefined): void {
+function rejectForm({ method, takesForms = false }: Route, contentType: string | undefined): void {
   if (takesForms || method === "GET" || !isForm(contentType)) return;
   throw new ApiError("unsupported_media_type", "Send the body as application/json.");
 }
@@ -231,8 +231,8 @@ function headerOf(value: string | readonly string[] | undefined): string | undef
   return typeof value === "object" ? value.join(",") : value;
 }
 
-/** Refuses other methods of known paths with 405 and `Allow`. Source: RFC 9110 §15.5.6. */
-function refuseOtherMethods(app: FastifyInstance, routes: readonly Route[]): void {
+/** Rejects other methods of known paths with 405 and `Allow`. Source: RFC 9110 §15.5.6. */
+function rejectOtherMethods(app: FastifyInstance, routes: readonly Route[]): void {
   for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
     const allowed = same.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
     app.route({

@@ -198,7 +198,7 @@ function send(request: IncomingMessage, response: ServerResponse, { entry, heade
       correlationId: id,
       answerId: undefined,
       client: caller.client,
-      refusal: undefined,
+      apiError: undefined,
     });
   });
   response.writeHead(status, lines);

@@ -16,8 +16,8 @@ interface EndedRequest extends RequestOutcome {
   readonly answerId: string | undefined;
   /** Client key of the caller. */
   readonly client: string | undefined;
-  /** The refusal in the response. */
-  readonly refusal: ApiError | undefined;
+  /** The rejection in the response. */
+  readonly apiError: ApiError | undefined;
 }
 
 /** Destinations of the end of a request. */
@@ -29,7 +29,7 @@ export interface EndNotes {
 
 /** Counts a request and writes its one line. */
 export function logRequest({ log, observe }: EndNotes, ended: EndedRequest): void {
-  const { correlationId, answerId, method, route, status, durationMs, client, refusal } = ended;
+  const { correlationId, answerId, method, route, status, durationMs, client, apiError } = ended;
   observe(ended);
   const line = {
     correlationId,
@@ -39,7 +39,7 @@ export function logRequest({ log, observe }: EndNotes, ended: EndedRequest): voi
     durationMs: Math.round(durationMs * 1000) / 1000,
     ...(answerId === undefined ? {} : { answerId }),
     ...(client === undefined ? {} : { client }),
-    ...(refusal === undefined ? {} : { code: refusal.code, detail: refusal.message, err: refusal.cause }),
+    ...(apiError === undefined ? {} : { code: apiError.code, detail: apiError.message, err: apiError.cause }),
   };
   if (status >= 500) log.error(line, "request");
   else log.info(line, "request");
@@ -55,10 +55,10 @@ export function correlationIdOf(header: string | readonly string[] | undefined):
   return typeof header === "string" && wellFormed.test(header) ? header : randomUUID();
 }
 
-/** A request, or a part of one, that was refused for lack of rights. */
-export interface RefusedAccess {
+/** A request, or a part of one, that was rejected for lack of rights. */
+export interface RejectedAccess {
   readonly code: ErrorCode;
-  /** The detail of the refusal, which holds no secret. */
+  /** The detail of the rejection, which holds no secret. */
   readonly detail: string;
   readonly correlationId: string;
   readonly method: string;
@@ -72,21 +72,21 @@ export interface RefusedAccess {
   readonly item?: string;
 }
 
-/** Writes one line for each refusal, up to a rate limit. */
-export type Audit = (refused: RefusedAccess) => void;
+/** Writes one line for each rejection, up to a rate limit. */
+export type Audit = (rejected: RejectedAccess) => void;
 
-/** True for refusals of authentication and authorization. */
+/** True for rejections of authentication and authorization. */
 export function isAudited(status: number): boolean {
   return status === 401 || status === 403;
 }
 
-/** Creates an audit that writes to a log. A line holds the number of refusals left out before it. */
+/** Creates an audit that writes to a log. A line holds the number of rejections left out before it. */
 export function createAudit(log: Logger, now: () => number): Audit {
   const limit = createLineLimit(now);
-  return (refused) => {
+  return (rejected) => {
     const leftOut = limit();
     if (leftOut === undefined) return;
-    log.warn({ audit: "refused", ...refused, ...(leftOut === 0 ? {} : { leftOut }) }, "access denied");
+    log.warn({ audit: "refused", ...rejected, ...(leftOut === 0 ? {} : { leftOut }) }, "access denied");
   };
 }
 

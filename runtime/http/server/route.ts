@@ -53,8 +53,8 @@ export interface ApiResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON; bytes are sent as they are, under the `content-type` of {@link headers}. */
   readonly body: object;
-  /** Parts of the request that were refused alone, for the audit. @default none */
-  readonly refused?: readonly { readonly item: string; readonly refusal: ApiError }[];
+  /** Parts of the request that were rejected alone, for the audit. @default none */
+  readonly rejected?: readonly { readonly item: string; readonly apiError: ApiError }[];
   /**
    * Repeats the response for the same request of the same caller, with the same bytes. @default the route runs again
    */
@@ -125,12 +125,12 @@ export async function abortOnClose<Answer>(
   };
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const refusal = new ApiError(
+    const apiError = new ApiError(
       "answer_timeout",
       "The response took too long. The request may or may not have been processed.",
     );
-    late.reject(refusal);
-    ending.abort(refusal);
+    late.reject(apiError);
+    ending.abort(apiError);
   }, timeoutMs);
   reply.raw.once("close", hungUp);
   try {

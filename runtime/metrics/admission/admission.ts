@@ -76,14 +76,14 @@ export interface QueryCost {
 export interface QueryDecision {
   /** Expected cost units. */
   readonly estimate: number;
-  /** The refusal of the query at this time; undefined when it would be admitted. */
-  readonly refusal: ApiError | undefined;
+  /** The rejection of the query at this time; undefined when it would be admitted. */
+  readonly error: ApiError | undefined;
 }
 
 /** The admission of all routes. */
 export interface Admission {
   readonly queries: AdmitQueries;
-  /** Admits where no other pod is needed and nothing is refused. */
+  /** Admits where no other pod is needed and nothing is rejected. */
   readonly queriesNow: AdmitQueriesNow;
   /** Admits a part of a request that took its request token. The part takes those of its metrics. */
   readonly queriesWithin: AdmitQueries;
@@ -143,8 +143,8 @@ export function createAdmission(now: () => number, pods: Pods, countUsage: Count
     },
     async decide(plan, caller) {
       const { client, cost } = expectedOf([plan], caller, costsOf);
-      const { refusal } = await quotas.decide(client, cost, (share) => suggestionWithin(plan.query, share));
-      return { estimate: totalCost(cost.costs), refusal };
+      const { error } = await quotas.decide(client, cost, (share) => suggestionWithin(plan.query, share));
+      return { estimate: totalCost(cost.costs), error };
     },
     async chargeRequest({ client }, grant) {
       const limits = { ...grant.limits, maxConcurrent: Number.POSITIVE_INFINITY };

@@ -3,13 +3,13 @@ import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { type Bucket, fullBucket, type Rate, refilled, spent, waitMs } from "../../../limits/token-bucket.ts";
 import { ApiError } from "../../errors/api-error.ts";
 
-/** Seconds after which a refused caller can try again. */
+/** Seconds after which a rejected caller can try again. */
 const retryAfterSeconds = 1;
 
 /** Runs work up to a number at once. @throws ApiError `too_many_requests` above it */
 type ConcurrencyLimit = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-/** Creates a concurrency limit. @param detail of the refusals */
+/** Creates a concurrency limit. @param detail of the rejections */
 export function createConcurrencyLimit(most: number, detail: string): ConcurrencyLimit {
   let running = 0;
   return async (work) => {

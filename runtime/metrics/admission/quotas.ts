@@ -26,8 +26,8 @@ export interface AdmittedRequest {
 
 /** The decision on a request that is not charged. */
 interface QuotaDecision {
-  /** The refusal of the request at this time; undefined when it would be admitted. */
-  readonly refusal: ApiError | undefined;
+  /** The rejection of the request at this time; undefined when it would be admitted. */
+  readonly error: ApiError | undefined;
 }
 
 /** The quotas of one client as this pod knows them. */
@@ -45,11 +45,11 @@ export interface Quotas {
   /**
    * Admits a request and charges its expected cost, or charges nothing.
    *
-   * @param cheaper finds the suggestion of a refusal
+   * @param cheaper finds the suggestion of a rejection
    * @throws ApiError `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of the quotas
    */
   admit(client: QuotaClient, cost: RequestCost, cheaper: Cheaper): Promise<AdmittedRequest>;
-  /** Admits a request synchronously; undefined, without a charge, when it is refused or needs another pod. */
+  /** Admits a request synchronously; undefined, without a charge, when it is rejected or needs another pod. */
   admitNow(client: QuotaClient, cost: RequestCost): AdmittedRequest | undefined;
   /** Decides on a request as {@link admit} does, and charges nothing. */
   decide(client: QuotaClient, cost: RequestCost, cheaper: Cheaper): Promise<QuotaDecision>;
@@ -92,11 +92,11 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
       const { maxConcurrent } = client.limits;
       if (cost.requests > 0 && running.count(key) >= maxConcurrent) {
         return {
-          refusal: rejected(charges, shared.sourceOf(key), (own) => busyRejection(maxConcurrent, own, cheaper)),
+          error: rejected(charges, shared.sourceOf(key), (own) => busyRejection(maxConcurrent, own, cheaper)),
         };
       }
       const { ok, source } = await shared.has(key, charges);
-      return { refusal: ok ? undefined : rejected(charges, source, (own) => quotaRejection(own, cheaper)) };
+      return { error: ok ? undefined : rejected(charges, source, (own) => quotaRejection(own, cheaper)) };
     },
     async state(client, metrics) {
       const charges = chargesOf(client, { requests: 0, costs: new Map(metrics.map((metric) => [metric, 0])) });
@@ -136,10 +136,10 @@ function admittedOf({ cost, charges, source, end }: ChargedRequest): AdmittedReq
 function rejected(
   charges: readonly BucketCharge[],
   source: TokenSource,
-  refusal: (balances: readonly Balance[]) => ApiError,
+  error: (balances: readonly Balance[]) => ApiError,
 ): ApiError {
   const balances = balancesOf(charges, source);
-  return refusal(balances).with(rateHeaders(balances));
+  return error(balances).with(rateHeaders(balances));
 }
 
 function balancesOf(charges: readonly BucketCharge[], source: TokenSource): readonly Balance[] {

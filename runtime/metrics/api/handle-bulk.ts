@@ -90,9 +90,9 @@ function admitBulk(
 
 async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResult> {
   const { request, sources, reads, shards } = run;
-  if (params instanceof ApiError) return { id, cost: undefined, refusal: params };
+  if (params instanceof ApiError) return { id, cost: undefined, error: params };
   const deadlineMs = run.deadline.leftMs();
-  if (deadlineMs === 0) return { id, cost: undefined, refusal: outOfTime() };
+  if (deadlineMs === 0) return { id, cost: undefined, error: outOfTime() };
   let cost: number | undefined;
   const admit: AdmitQueries = async (plans, caller) => {
     for (const plan of plans) {
@@ -114,7 +114,7 @@ async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
     return { id, cost, response };
   } catch (error) {
     if (request.signal.aborted) throw error;
-    return { id, cost, refusal: apiErrorOf(error, id, run) };
+    return { id, cost, error: apiErrorOf(error, id, run) };
   }
 }
 
@@ -177,5 +177,5 @@ function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: numb
 
 /** Tests if a result is partial, or failed without an error of the caller. */
 function isIncomplete(result: BulkResult): boolean {
-  return "response" in result ? result.response.status === 206 : result.refusal.status >= 500;
+  return "response" in result ? result.response.status === 206 : result.error.status >= 500;
 }

@@ -32,10 +32,10 @@ interface PlanSources extends Pick<QuerySources, "queryContext" | "snapshots" | 
   readonly admission: Pick<Admission, "decide" | "chargeRequest" | "state">;
 }
 
-/** A query that has a plan, or its refusal. */
+/** A query that has a plan, or its rejection. */
 type Parsed =
-  | { readonly plan: Plan; readonly refusal?: undefined }
-  | { readonly plan?: undefined; readonly refusal: ApiError };
+  | { readonly plan: Plan; readonly error?: undefined }
+  | { readonly plan?: undefined; readonly error: ApiError };
 
 /**
  * Plans and prices the query of `GET /v1/metrics/query` and stops before its first read. It charges one request token
@@ -46,19 +46,19 @@ type Parsed =
 export async function handlePlan(request: PlanRequest, sources: PlanSources): Promise<PlannedQuery> {
   const { caller, nowMs } = request;
   const { admission, queryContext } = sources;
-  const { plan, refusal: invalid } = parse(request, sources);
+  const { plan, error: invalid } = parse(request, sources);
   const grant = plan?.query.quota ?? classOf(caller, namedMetrics(request, sources), queryContext.quotas);
   const charged = await admission.chargeRequest(caller, grant);
   const decision = plan && (await admission.decide(plan, caller));
-  const refusal = invalid ?? decision?.refusal;
+  const error = invalid ?? decision?.error;
   const body = planBody({
     plan,
     queryClass: grant.queryClass,
     cost: decision?.estimate,
     cache: plan && cacheOf(plan, sources, nowMs),
     budget: await budgetOf(caller, grant, admission),
-    refusal,
-    cheaper: refusal && (await cheaperQuery(refusal, request, sources)),
+    error,
+    cheaper: error && (await cheaperQuery(error, request, sources)),
   });
   const leaf = plan && selectorOfQuery(plan.query, { caller, queryContext, nowMs });
   return { status: 200, headers: { ...charged.headers(), ...noStore }, body, leaf };
@@ -88,7 +88,7 @@ const unrecorded = { add: () => undefined };
 function parse(request: PlanRequest, { queryContext, snapshots }: PlanSources): Parsed {
   const sources = { queryContext, snapshots, record: unrecorded };
   const parsed = resultOrError(() => parseQuery("query", request, sources), ApiError);
-  return parsed instanceof ApiError ? { refusal: parsed } : { plan: makePlan(parsed.query, parsed.readAtMs) };
+  return parsed instanceof ApiError ? { error: parsed } : { plan: makePlan(parsed.query, parsed.readAtMs) };
 }
 
 function cacheOf(plan: Plan, sources: PlanSources, nowMs: number): ExpectedCache | null {
@@ -108,8 +108,8 @@ async function cheaperQuery(
   const params = absoluteTimes(new Map([...request.params, ["step", [step]] as const]), request.nowMs);
   const { plan } = parse({ ...request, params }, sources);
   if (plan === undefined) return undefined;
-  const { refusal } = await sources.admission.decide(plan, request.caller);
-  return refusal === undefined ? params : undefined;
+  const { error } = await sources.admission.decide(plan, request.caller);
+  return error === undefined ? params : undefined;
 }
 
 /** The parameters with their relative times at the time of the request. They are valid. */

@@ -152,7 +152,9 @@ function written(value: string): string {
   return value === "" ? '""' : shown(value);
 }
 
-/** Builds the refusal without a store: a filter that matches none is invalid, access that allows none is forbidden. */
+/**
+ * Builds the rejection without a store: a filter that matches none is invalid, access that allows none is forbidden.
+ */
 function noStore({ metric }: MetricEntry, filters: Filters, label: "environment" | "region"): ApiError {
   const field = `filter[${label}]`;
   const values = filters.get(label) ?? [];

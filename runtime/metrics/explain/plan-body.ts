@@ -13,7 +13,7 @@ import type { Plan, PlannedPart } from "../planning/plan.ts";
 import { printVector } from "../promql/promql.ts";
 import type { Parameters } from "../request/parameters.ts";
 
-/** A planned query. Members of a query that was refused before it had a plan are undefined. */
+/** A planned query. Members of a query that was rejected before it had a plan are undefined. */
 interface PricedQuery {
   readonly plan: Plan | undefined;
   /** The class that pays for the query: of a rejected one, that of the named metrics. */
@@ -23,21 +23,21 @@ interface PricedQuery {
   readonly cache: ExpectedCache | null | undefined;
   /** The cost units of the class, after the charge of this request. */
   readonly budget: Balance | undefined;
-  readonly refusal: ApiError | undefined;
+  readonly error: ApiError | undefined;
   /** The parameters of a cheaper query that is admitted now. */
   readonly cheaper: Parameters | undefined;
 }
 
 /** The body of `GET /v1/metrics/plan`, without the expression. Unknown values are null. */
-export function planBody({ plan, queryClass, cost, cache, budget, refusal, cheaper }: PricedQuery): object {
+export function planBody({ plan, queryClass, cost, cache, budget, error, cheaper }: PricedQuery): object {
   return {
-    allowed: refusal === undefined,
+    allowed: error === undefined,
     class: queryClass,
     cost: cost ?? null,
     ...(plan === undefined ? unplanned : planMembers(plan)),
     cache: cache === undefined ? null : { expected: cache },
     budget: budget && budgetBody(budget),
-    refusal: refusal === undefined ? null : refusalBody(refusal, cheaper),
+    refusal: error === undefined ? null : errorBody(error, cheaper),
   };
 }
 
@@ -72,8 +72,8 @@ function budgetBody(budget: Balance): object {
   return { remaining: leftOf(budget), limit: budget.charge.limits.burst, reset_seconds: resetSeconds(budget) };
 }
 
-function refusalBody(refusal: ApiError, cheaper: Parameters | undefined): object {
-  const { code, status, message, errors, suggestion, retryAfterSeconds } = refusal;
+function errorBody(error: ApiError, cheaper: Parameters | undefined): object {
+  const { code, status, message, errors, suggestion, retryAfterSeconds } = error;
   return {
     code,
     status,

@@ -37,7 +37,7 @@ interface GrantedPartial {
 }
 
 /**
- * Checks a question against token, narrowing and catalog, and plans it. A question that exceeds them is refused, not
+ * Checks a question against token, narrowing and catalog, and plans it. A question that exceeds them is rejected, not
  * narrowed, since the asking runtime could not tell. Stores that are peers are left out, so that no question is
  * forwarded. Source: seed "Operational Metrics API" §5 and §8, "Data residency".
  *

@@ -89,7 +89,7 @@ function exemplarsIn(result: PeerResponse): readonly StoreExemplar[] {
   });
 }
 
-/** The peer itself refuses what its stores cannot do, for each metric, and prints ranges for their boundaries. */
+/** The peer itself rejects what its stores cannot do, for each metric, and prints ranges for their boundaries. */
 function capabilitiesOf({ increases }: PeerTerms, result: PeerResponse): StoreCapabilities {
   const found = listIn(result, "increases");
   if (found.some((one) => one !== increases)) {

@@ -127,7 +127,7 @@ export function isPastSunset({ sunsetAtMs }: MetricConfig, nowMs: number): boole
 }
 
 /** @throws ApiError `metric_gone` for the first metric past its sunset; it names the replacement */
-export function refuseSunset(metrics: readonly MetricConfig[], nowMs: number): void {
+export function rejectSunset(metrics: readonly MetricConfig[], nowMs: number): void {
   const gone = metrics.find((metric) => isPastSunset(metric, nowMs));
   if (gone?.sunsetAtMs === undefined) return;
   const instead =

@@ -223,7 +223,7 @@ export function measureName({ aggregation, measure }: Measured): string {
   return measure.kind === "count" ? "count" : `fraction ${measure.threshold}`;
 }
 
-/** True when the same request at another time has the same window. A window that is refused then is not the same. */
+/** True when the same request at another time has the same window. A window that is rejected then is not the same. */
 export function keepsWindow({ window, windowAt }: Pick<Query, "window" | "windowAt">, nowMs: number): boolean {
   return isSame(window, at(windowAt, nowMs));
 }

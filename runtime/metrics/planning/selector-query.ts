@@ -2,7 +2,7 @@ import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { type Access, accessOf, type Caller, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import { grant, type GrantedMetric, requireReadScope, requireScopeOver } from "../authorization/policy.ts";
 import type { MetricEntry } from "../catalog-index.ts";
-import { eventCountRecipe, eventFractionRecipe, refuseMeasure } from "../promql/event-recipes.ts";
+import { eventCountRecipe, eventFractionRecipe, measureError } from "../promql/event-recipes.ts";
 import { shown } from "../request/known-names.ts";
 import { type Filters, queryLimits, readLabel } from "../request/parameters.ts";
 import { resolveSelectorWindow, type SelectorWindow, selectorWindowAt } from "../request/selector-window.ts";
@@ -13,7 +13,7 @@ import {
   selectorsMax,
   type SelectorsRequest,
 } from "../request/selector.ts";
-import { catalogEntry, refuseSunset, requireLabels, schemaVersionOf } from "./catalog-entry.ts";
+import { catalogEntry, rejectSunset, requireLabels, schemaVersionOf } from "./catalog-entry.ts";
 import {
   type EventsMeasure,
   ownQuery,
@@ -33,7 +33,7 @@ export interface SelectorQuery extends Pick<SelectorWindow, "stamps" | "places">
 /**
  * Builds the closed query of every leaf. All of them have the slowest class of their metrics.
  *
- * @throws ApiError where a native query of one leaf, or one over all metrics and regions, is refused; `invalid_filter`
+ * @throws ApiError where a native query of one leaf, or one over all metrics and regions, is rejected; `invalid_filter`
  *   when the request names two tenants
  */
 export function makeSelectorQueries(
@@ -84,7 +84,7 @@ function makeSelectorQuery(leaf: MetricSelector, entry: MetricEntry, common: Com
   const rules = { stepSecondsMin: smallestStep(caller, [metric], quota.limits), limits: quota.limits };
   const { window, stamps, places } = resolveSelectorWindow(request.times, leaf.widthSeconds, { ...rules, nowMs });
   const metrics = granted.metrics.map((one) => queriedSelector(one, leaf.measure));
-  refuseSunset([metric], nowMs);
+  rejectSunset([metric], nowMs);
   const schemaVersion = schemaVersionOf([entry], undefined);
   const parts = { metrics, filters, groupBy, window, exemplars: false, schemaVersion, quota };
   return {
@@ -170,7 +170,7 @@ function countedBy({ entry: { metric, slos } }: GrantedMetric): string | undefin
   const [slo] = slos;
   if (slo !== undefined) return slo.name;
   const valid = metric.aggregations.join(", ");
-  throw refuseMeasure(metric.id, `it has neither avg nor an objective, so its events are not counted; use ${valid}`);
+  throw measureError(metric.id, `it has neither avg nor an objective, so its events are not counted; use ${valid}`);
 }
 
 /** The objective with a threshold: no other bound is read. */
@@ -179,5 +179,5 @@ function sloWith({ entry: { metric, slos } }: GrantedMetric, threshold: number):
   if (found !== undefined) return found.name;
   const valid = [...new Set(slos.flatMap((slo) => slo.threshold ?? []))].sort((one, other) => one - other);
   const advice = valid.length === 0 ? "it has none, so use a percentile" : `use ${valid.join(" or ")}`;
-  throw refuseMeasure(metric.id, `no objective has the threshold ${threshold}; ${advice}`);
+  throw measureError(metric.id, `no objective has the threshold ${threshold}; ${advice}`);
 }

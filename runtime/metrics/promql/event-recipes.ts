@@ -48,9 +48,9 @@ export function eventCountRecipe(metric: MetricConfig): EventsRecipe {
 export function eventFractionRecipe(metric: MetricConfig, threshold: number): EventsRecipe {
   const { id, source } = metric;
   const average = averageOf(metric);
-  if (source.kind !== "histogram") throw refuseMeasure(id, "a ratio is already a fraction; use avg");
+  if (source.kind !== "histogram") throw measureError(id, "a ratio is already a fraction; use avg");
   if (source.type === "Native")
-    throw refuseMeasure(id, "a native histogram has no bucket with this bound; use a percentile");
+    throw measureError(id, "a native histogram has no bucket with this bound; use a percentile");
   return {
     ...average,
     statistics: [upTo(source, threshold), ...average.statistics.slice(-1)],
@@ -59,14 +59,14 @@ export function eventFractionRecipe(metric: MetricConfig, threshold: number): Ev
   };
 }
 
-/** Refuses a measure that a metric does not have. */
-export function refuseMeasure(id: string, advice: string): Error {
+/** Rejects a measure that a metric does not have. */
+export function measureError(id: string, advice: string): Error {
   return invalidField("invalid_aggregation", "agg", `${id}: ${advice}`);
 }
 
 function averageOf(metric: MetricConfig): EventsRecipe {
   const { kind } = metric.source;
-  if (kind === "gauge" || kind === "counter") throw refuseMeasure(metric.id, noEvents[kind]);
+  if (kind === "gauge" || kind === "counter") throw measureError(metric.id, noEvents[kind]);
   const recipe = recipeOf(metric, "avg");
   if (recipe.kind === "scalar") return recipe;
   throw new TypeError(`${metric.id} has an average that is no number`);

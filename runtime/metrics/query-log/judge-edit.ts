@@ -1,4 +1,4 @@
-// The effect of an edit on recorded queries, by the rules that queries are refused and priced by.
+// The effect of an edit on recorded queries, by the rules that queries are rejected and priced by.
 import { setImmediate } from "node:timers/promises";
 import type { JudgedQuery, PreviewedQueries, PreviewedShape } from "../../../api/previews.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
@@ -7,7 +7,7 @@ import type { Pods } from "../../pods/pods.ts";
 import type { Caller } from "../authorization/access.ts";
 import { indexCatalogs } from "../catalog-index.ts";
 import type { QueryReader } from "../metrics-api.ts";
-import { refuseSunset } from "../planning/catalog-entry.ts";
+import { rejectSunset } from "../planning/catalog-entry.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { makeInstant, makeQuery, type QueryContext } from "../planning/query.ts";
 import { formatTime } from "../request/time.ts";
@@ -89,7 +89,7 @@ function judge(shape: QueryShape, context: QueryContext, price: JudgeSources["pr
     const { params, caller } = queryLike(shape, nowMs);
     const query = (shape.route === "query" ? makeQuery : makeInstant)(params, caller, context, nowMs);
     const metrics = query.metrics.map(({ entry }) => entry.metric);
-    refuseSunset(metrics, nowMs);
+    rejectSunset(metrics, nowMs);
     const { estimate, isBeyondBurst } = price(makePlan(query, nowMs), caller);
     return { class: query.quota.queryClass, cost: estimate, code: isBeyondBurst ? "cost_exceeded" : null };
   } catch (error) {

@@ -112,7 +112,7 @@ interface LoggedQuery {
   readonly params: Parameters;
   readonly caller: Caller;
   readonly nowMs: number;
-  /** Undefined when the query was refused. */
+  /** Undefined when the query was rejected. */
   readonly query: Query | undefined;
 }
 

@@ -79,24 +79,24 @@ export function mayRunCheaper(errors: readonly StoreError[]): boolean {
 }
 
 /**
- * Refuses a query when no store responded, or when the caller requires a complete response and a part is missing. A
+ * Rejects a query when no store responded, or when the caller requires a complete response and a part is missing. A
  * partial response names its missing regions. Source: seed "Operational Metrics API" §7.
  *
- * @param showsRefusals set when the caller may see the messages of stores that refused a query
+ * @param showsMessages set when the caller may see the messages of stores that rejected a query
  * @throws ApiError `result_too_large` when the stores hold more than one query may read; `store_timeout` when all
  *   missing parts were late, else `store_failed`. They suggest a cheaper query where that may help
  */
-export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, showsRefusals: boolean): void {
+export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, showsMessages: boolean): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
   const reports = regionReports(outcomes);
-  const gone = { query, reports, errors, messages: showsRefusals ? refusalsOf(outcomes) : [] };
+  const gone = { query, reports, errors, messages: showsMessages ? fieldErrorsOf(outcomes) : [] };
   if (errors.length === outcomes.length) throw incomplete("no store responded", gone);
   if (query.isCompleteRequired && reports.some(({ state }) => state !== "ok"))
     throw incomplete("the response would not be complete", gone);
 }
 
-/** Refuses a query that requires a complete response when a store lacks a part. @throws ApiError `store_failed` */
+/** Rejects a query that requires a complete response when a store lacks a part. @throws ApiError `store_failed` */
 export function requireParts(reports: readonly RegionState[], query: Query): void {
   if (!query.isCompleteRequired || reports.every(({ state }) => state === "ok")) return;
   const details = reports.flatMap(({ reasons = [] }) => reasons.map(({ detail }) => detail));
@@ -119,12 +119,12 @@ interface Missing {
   readonly query: Query;
   readonly reports: readonly RegionState[];
   readonly errors: readonly StoreError[];
-  /** Messages of stores that refused a query. */
+  /** Messages of stores that rejected a query. */
   readonly messages: readonly FieldError[];
 }
 
-/** The messages of stores that refused a query, each once. */
-function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
+/** The messages of stores that rejected a query, each once. */
+function fieldErrorsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   const details = outcomes.flatMap(({ part, outcome }) =>
     outcome.ok || outcome.error.kind !== "refused"
       ? []

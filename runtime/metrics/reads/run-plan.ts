@@ -57,7 +57,7 @@ export interface Result {
 /** One metric that failed alone. */
 interface MetricFailure {
   readonly metric: string;
-  readonly refusal: ApiError;
+  readonly error: ApiError;
 }
 
 interface RunOptions {
@@ -69,8 +69,8 @@ interface RunOptions {
   /** Metrics of earlier windows. */
   readonly finished: FinishedMetrics;
   readonly correlationId: string;
-  /** Set when the caller may see the messages of stores that refused a query. */
-  readonly showsRefusals: boolean;
+  /** Set when the caller may see the messages of stores that rejected a query. */
+  readonly showsMessages: boolean;
   /** Receives the outcome of each part before the merge. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }
@@ -84,7 +84,7 @@ interface RunOptions {
 export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): Promise<Result> {
   const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
   options.observe(outcomes);
-  requireAnswers(outcomes, plan.query, options.showsRefusals);
+  requireAnswers(outcomes, plan.query, options.showsMessages);
   const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   const failures: MetricFailure[] = [];
@@ -94,7 +94,7 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
   const finishing = { plan, finished: options.finished, failed, lacking };
   const finished = await options.slices.collect(finishAll(results, finishing));
   const [first] = failures;
-  if (first !== undefined && failures.length === plan.query.metrics.length) throw first.refusal;
+  if (first !== undefined && failures.length === plan.query.metrics.length) throw first.error;
   const regions = regionReports(outcomes, gaps);
   requireParts(regions, plan.query);
   const series = finished.flat();
@@ -124,7 +124,7 @@ function* finishAll(
       yield* finishOne(metric, own, finishing);
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "incompatible_buckets") throw error;
-      failed({ metric: metric.entry.metric.id, refusal: error });
+      failed({ metric: metric.entry.metric.id, error });
     }
   }
 }

@@ -102,7 +102,7 @@ export interface RecordedRead extends StoreRead {
   /** `ok`, the kind of the store's failure, or `left` for an aborted read. */
   readonly outcome: string;
   readonly series: number;
-  /** Message of the store for a query that it refused. */
+  /** Message of the store for a query that it rejected. */
   readonly error?: string;
 }
 

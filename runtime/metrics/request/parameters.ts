@@ -1,4 +1,4 @@
-// Values of the parameters of a metrics request: how they are parsed, which are refused. The catalog and the caller's
+// Values of the parameters of a metrics request: how they are parsed, which are rejected. The catalog and the caller's
 // rights are checked elsewhere.
 import { filterValuesMax, metricsMax, seriesMax, seriesPagesMax, textLengthMax } from "../../../api/queries.ts";
 import { type LabelName, labelNames } from "../../../crds/config.ts";
@@ -33,13 +33,13 @@ export const queryLimits = {
 export type Filters = ReadonlyMap<LabelName, readonly string[]>;
 
 /**
- * Refuses the first unknown parameter.
+ * Rejects the first unknown parameter.
  *
  * @param known names for the advice. @default no name is advised
  * @param form how the route writes a filter. @default `filter[region]=eu`
  * @throws ApiError `unknown_parameter` that names it
  */
-export function refuseUnknown(
+export function rejectUnknown(
   params: Parameters,
   isKnown: (name: string) => boolean,
   known: readonly string[] = [],
@@ -191,7 +191,7 @@ export function isForbiddenLabel(name: string): boolean {
   return forbiddenNames.test(bare) || forbiddenPrefixes.test(bare);
 }
 
-/** The reason for which a filter value is refused, as a predicate; undefined when the value is allowed. */
+/** The reason for which a filter value is rejected, as a predicate; undefined when the value is allowed. */
 export function forbiddenValue(value: string): string | undefined {
   if (value === "") return "is empty; remove the filter or add a value";
   if (value.length > filterValueLengthMax)

@@ -12,7 +12,7 @@ import {
   readMany,
   readOne,
   readWord,
-  refuseUnknown,
+  rejectUnknown,
   requireLength,
 } from "./parameters.ts";
 import { parseDuration, parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime } from "./time.ts";
@@ -70,7 +70,7 @@ export function readQuery(
   params: Parameters,
   findNames: FindNames = noNames,
 ): { readonly selection: Selection; readonly window: RequestedTimes } {
-  refuseOthers(params, [...windowNames, ...selectionNames]);
+  rejectOthers(params, [...windowNames, ...selectionNames]);
   const window = { ...readSpan(params), stepSeconds: readStep(params) };
   return { selection: readSelection(params, findNames), window };
 }
@@ -80,13 +80,13 @@ export function readInstant(
   params: Parameters,
   findNames: FindNames = noNames,
 ): { readonly selection: Selection; readonly ts: RequestedTime | undefined } {
-  refuseOthers(params, ["ts", ...selectionNames]);
+  rejectOthers(params, ["ts", ...selectionNames]);
   return { selection: readSelection(params, findNames), ts: readRequestedTime(params, "ts") };
 }
 
-/** Refuses the first parameter that is neither a filter nor known. @throws ApiError `unknown_parameter` */
-export function refuseOthers(params: Parameters, known: readonly string[]): void {
-  refuseUnknown(params, (name) => isFilter(name) || known.includes(name), [...known, ...filterNames]);
+/** Rejects the first parameter that is neither a filter nor known. @throws ApiError `unknown_parameter` */
+export function rejectOthers(params: Parameters, known: readonly string[]): void {
+  rejectUnknown(params, (name) => isFilter(name) || known.includes(name), [...known, ...filterNames]);
 }
 
 function readSelection(params: Parameters, findNames: FindNames): Selection {

@@ -132,7 +132,7 @@ export function endAt(time: RequestedTime, nowMs: number): number {
 }
 
 /**
- * Builds the refusal of a text that is no time.
+ * Builds the rejection of a text that is no time.
  *
  * @param shown the text as an error may show it
  */

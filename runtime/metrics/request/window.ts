@@ -96,7 +96,7 @@ export function pointTimes(grid: Grid): readonly number[] {
 
 /**
  * Fills in defaults, raises the step and aligns both ends. A step that is too fine for the window is raised; a step
- * below the minimum is refused. The end is never in the future. Source: seed "Operational Metrics API" §4.7 and §8.
+ * below the minimum is rejected. The end is never in the future. Source: seed "Operational Metrics API" §4.7 and §8.
  *
  * @throws ApiError `invalid_window`, `invalid_step`, `invalid_downsample`
  */

@@ -15,7 +15,7 @@ import {
   readMany,
   readOne,
   readWord,
-  refuseUnknown,
+  rejectUnknown,
 } from "../request/parameters.ts";
 import { readFilters } from "../request/read-query.ts";
 import { formatDuration, formatTime } from "../request/time.ts";
@@ -37,7 +37,7 @@ export function catalogResponse(
   queryContext: QueryContext,
   { nowMs }: RequestContext,
 ): MetricsResponse {
-  refuseUnknown(params, (name) => names.includes(name), names);
+  rejectUnknown(params, (name) => names.includes(name), names);
   const wanted = {
     ids: readMany(params, "metric", metricsMax),
     category: readWord(params, "category", categories),

@@ -146,7 +146,7 @@ function responseOf(
 function errorsOf({ failures }: Result): { readonly errors?: readonly object[] } {
   if (failures.length === 0) return {};
   return {
-    errors: failures.map(({ metric, refusal: { status, code, message: detail } }) => ({
+    errors: failures.map(({ metric, error: { status, code, message: detail } }) => ({
       metric,
       status,
       code,

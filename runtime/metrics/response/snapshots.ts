@@ -52,7 +52,7 @@ export function takeSnapshot(read: Result, query: Query, nowMs: number, snapshot
 
 /** Time after the read for which its pages are served. */
 const snapshotMs = 5 * 60_000;
-/** A larger result is not stored: its later pages are read from the stores, and refused if the data has changed. */
+/** A larger result is not stored: its later pages are read from the stores, and rejected if the data has changed. */
 const resultBytesMax = 16 * 1024 * 1024;
 
 /** The data of a response with several pages. */
@@ -124,7 +124,7 @@ const snapshotLength = 22;
 
 /**
  * The name of the data of all pages: a digest of the window and of every series. A request for a page with the name of
- * other data is refused, so that pages never mix.
+ * other data is rejected, so that pages never mix.
  */
 export function snapshotOf({ series }: Result, { window }: Query): string {
   const times = [window.fromMs, window.toMs, window.stepSeconds, ...widthApart(window)];

@@ -31,7 +31,7 @@ interface SelectorsSources extends QuerySources {
 /**
  * Handles leaves, step by step: authorize, plan, admit, then read each from the caches or the stores.
  *
- * @throws ApiError when a leaf, or all of them together, would be refused as a native query; the signal's reason
+ * @throws ApiError when a leaf, or all of them together, would be rejected as a native query; the signal's reason
  */
 export async function handleSelectors(run: SelectorsRun, sources: SelectorsSources): Promise<SelectorsResult> {
   const startMs = performance.now();
@@ -90,7 +90,7 @@ interface NativeForm {
  * from the step, and none for counts and fractions; these have the default aggregation there. It keeps names of filters
  * and no values, so that any value stands for series with or without a label.
  *
- * @param query undefined when the leaf was refused
+ * @param query undefined when the leaf was rejected
  */
 function nativeForm(leaf: MetricSelector, { times, tenant }: SelectorsRequest, query: Query | undefined): NativeForm {
   const { metric, measure, groupBy } = leaf;

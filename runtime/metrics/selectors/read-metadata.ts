@@ -144,15 +144,15 @@ async function readAll(
 
 function readOf(settled: readonly PromiseSettledResult<SelectorsResult>[]): Read {
   const failures = settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
-  const refused = failures.find((failure) => !isOfOne(failure)) ?? failures[0];
+  const failure = failures.find((one) => !isOfOne(one)) ?? failures[0];
   const isLost = failures.length === settled.length || !failures.every(isOfOne);
-  if (refused !== undefined && isLost) throw refused;
+  if (failure !== undefined && isLost) throw failure;
   const results = settled.map((one) => (one.status === "fulfilled" ? one.value : undefined));
   return {
     found: results.map((result) => presentLabels(result)),
     isPartial: failures.length > 0 || results.some((result) => result?.isPartial === true),
     regions: unitedRegions(results.flatMap((result) => result?.regions ?? [])),
-    failures: [...new Set(failures.map((failure) => (failure as ApiError).message))],
+    failures: [...new Set(failures.map((one) => (one as ApiError).message))],
     headers: headersOf(results.flatMap((result) => (result === undefined ? [] : [result.headers]))),
   };
 }

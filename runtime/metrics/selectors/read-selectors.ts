@@ -26,7 +26,7 @@ interface SelectorsReading {
   readonly signal: AbortSignal;
   readonly context: RequestContext;
   readonly sources: QuerySources;
-  /** Receives the reads of each leaf, by the index of its plan, also of one that is then refused. */
+  /** Receives the reads of each leaf, by the index of its plan, also of one that is then rejected. */
   readonly noteReads: (index: number, reads: QueryReads) => void;
 }
 
@@ -48,7 +48,7 @@ interface Shared extends SelectorsReading {
 
 /**
  * Answers all leaves, from the cache of responses or by reads at the same time. Equal reads are sent once, and one
- * deadline bounds them. The first refused leaf ends the others.
+ * deadline bounds them. The first rejected leaf ends the others.
  *
  * @throws ApiError as a query does, and `result_too_large` for too many points; the signal's reason
  */

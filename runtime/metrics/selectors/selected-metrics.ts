@@ -97,7 +97,7 @@ export function presenceRequest(
   return { leaves: [leaf], times: { timeMs }, tenant: undefined, isCompleteRequired: false };
 }
 
-/** Two tenants are refused where the rights are checked. */
+/** Two tenants are rejected where the rights are checked. */
 function withTenant(filters: Filters, tenant: string | undefined): Filters {
   if (tenant === undefined) return filters;
   return new Map([...filters, ["tenant", [...new Set([...(filters.get("tenant") ?? []), tenant])].sort()] as const]);

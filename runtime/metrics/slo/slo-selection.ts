@@ -7,7 +7,7 @@ import { type Grant, grant, mayRead, requireReadScope, tenantOf } from "../autho
 import type { CatalogIndex, CatalogStore, MetricEntry } from "../catalog-index.ts";
 import { isPastSunset, schemaVersionOf } from "../planning/catalog-entry.ts";
 import { shown } from "../request/known-names.ts";
-import { type Filters, forbiddenValue, type Parameters, readOne, refuseUnknown } from "../request/parameters.ts";
+import { type Filters, forbiddenValue, type Parameters, readOne, rejectUnknown } from "../request/parameters.ts";
 
 /** One view of an objective: over all its regions together where the catalog permits it, else over one region. */
 export interface SloView extends SloEntry {
@@ -40,7 +40,7 @@ const names: readonly string[] = ["domain", "slo", "schema_version", ...isolatio
  *   for a name, domain, region or environment that none of the objectives has
  */
 export function selectSlos(params: Parameters, caller: Caller, queryContext: SloContext, nowMs: number): SloSelection {
-  refuseUnknown(
+  rejectUnknown(
     params,
     (name) => names.includes(name),
     names,

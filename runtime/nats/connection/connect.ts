@@ -69,8 +69,8 @@ interface Link {
 /**
  * Connects and reconnects without end.
  * @param wallNow this machine's wall clock, Unix milliseconds. @default Date.now
- * @param log gets the causes of lost connections and refused credentials. @default none
- * @throws Error that names the servers when none responds in time or the credentials are refused
+ * @param log gets the causes of lost connections and rejected credentials. @default none
+ * @throws Error that names the servers when none responds in time or the credentials are rejected
  */
 export async function connectNats(
   access: NatsAccess,
@@ -200,18 +200,18 @@ async function follow(followed: FollowedConnection): Promise<void> {
       if (link.switchingFrom === undefined)
         followed.log.info({ servers: serversOf(followed.access) }, "NATS reconnected");
       listeners.forEach((listener) => listener());
-    } else if (status.type === "error") noteRefusal(followed, status.error);
+    } else if (status.type === "error") noteRejection(followed, status.error);
   }
   link.connected = false;
   requests.failAll("closed");
 }
 
-/** The server ends a connection whose credentials it no longer accepts, and refuses new ones. */
-function noteRefusal({ choice, access, log }: FollowedConnection, error: Error): void {
+/** The server ends a connection whose credentials it no longer accepts, and rejects new ones. */
+function noteRejection({ choice, access, log }: FollowedConnection, error: Error): void {
   if (!(error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError)) return;
   const fields = { servers: serversOf(access), user: userOf(choice.current()), reason: error.message };
   log.warn(fields, "NATS rejected the credentials of the connection");
-  choice.refused();
+  choice.rejected();
 }
 
 /** Asks the server for a sign of life. Never rejects, and has no time limit: the next one does not wait for it. */

@@ -22,7 +22,7 @@ export type Credentials =
 
 /**
  * The credentials of a connection during a rotation: those that work, and newer ones that the server may not accept
- * yet. Each refusal changes to the other ones, so that the order in which both sides learn of them does not matter.
+ * yet. Each rejection changes to the other ones, so that the order in which both sides learn of them does not matter.
  */
 export type CredentialChoice = ReturnType<typeof createCredentialChoice>;
 
@@ -196,8 +196,8 @@ export function createCredentialChoice(first: Credentials) {
     isPending: () => !isSame(newest, working),
     /** The next attempt uses the newer ones. */
     preferNewest: () => use(newest),
-    /** The server refused the current ones. */
-    refused: () => use(isSame(current, newest) ? working : newest),
+    /** The server rejected the current ones. */
+    rejected: () => use(isSame(current, newest) ? working : newest),
     /** The server accepted the current ones. */
     accepted: () => {
       working = current;

@@ -49,7 +49,7 @@ export interface ConnectionLog {
 /** Log of commands, which report a failed connection themselves. */
 export const noConnectionLog: ConnectionLog = { info: () => undefined, warn: () => undefined };
 
-/** @throws Error that names the servers when none responds in time or the credentials are refused */
+/** @throws Error that names the servers when none responds in time or the credentials are rejected */
 export async function firstConnection(access: NatsAccess): Promise<FirstConnection> {
   const deadlineMs = performance.now() + (access.firstConnectionTimeoutMs ?? firstConnectionTimeoutMsDefault);
   for (;;) {
@@ -97,7 +97,7 @@ function lastingOptions(access: NatsAccess, choice: CredentialChoice): NodeConne
     // The client compares wall clocks, and never pauses with this.
     reconnectDelayHandler: () => Number.NEGATIVE_INFINITY,
     pingInterval: pingIntervalMs,
-    // A restarted server may refuse credentials until its accounts are loaded.
+    // A restarted server may reject credentials until its accounts are loaded.
     ignoreAuthErrorAbort: true,
   };
 }

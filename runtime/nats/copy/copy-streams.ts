@@ -11,7 +11,7 @@ import {
   copyStream,
   countMatching,
   durableConsumers,
-  JetStreamRefusal,
+  JetStreamApiError,
   streamInfo,
   streamNames,
 } from "./jetstream-api.ts";
@@ -34,8 +34,8 @@ export class CopyFailed extends Error {
 }
 
 const waitMsMaxDefault = 20_000;
-/** From the first refusal. Servers that just started drop requests until they have a leader. */
-const refusedMsMax = 60_000;
+/** From the first rejection. Servers that just started drop requests until they have a leader. */
+const rejectedMsMax = 60_000;
 const firstRequestMs = 3_000;
 const copyTriesMax = 3;
 const pauseMs = 250;
@@ -63,7 +63,7 @@ export async function copyStreams(copy: StreamsCopy): Promise<readonly StreamInf
 
 /** @throws Unanswered and JetStreamApiError when JetStream is not there within a minute */
 function firstNames(handle: NatsConnectionHandle): Promise<readonly string[]> {
-  return repeated(refusedMsMax, () => streamNames(handle, firstRequestMs));
+  return repeated(rejectedMsMax, () => streamNames(handle, firstRequestMs));
 }
 
 /** The stream of events comes last: a runtime makes no stream where the others are and this one is not. */
@@ -100,12 +100,12 @@ async function ensureCopy(copy: StreamsCopy, name: string): Promise<void> {
 /** Copies again after a difference: a follower of the source that is behind gives an older state of the consumers. */
 async function copyUntilEqual(copy: StreamsCopy, name: string, mark: string): Promise<void> {
   const copyOnce = (): Promise<StreamInfo> => copyStream({ ...copy, stream: name, mark: restoring(mark) });
-  const onRefusal = async (): Promise<void> => {
+  const onApiError = async (): Promise<void> => {
     const left = await findStream(copy.to, name);
     if (left !== undefined) await removeUnfinished(copy, left, mark, "made meanwhile");
   };
   for (let triesLeft = copyTriesMax - 1; ; triesLeft -= 1) {
-    await repeated(copy.waitMsMax ?? refusedMsMax, copyOnce, onRefusal);
+    await repeated(copy.waitMsMax ?? rejectedMsMax, copyOnce, onApiError);
     try {
       return await untilEqual(copy, name);
     } catch (error) {
@@ -136,7 +136,7 @@ async function removeUnfinished(copy: StreamsCopy, left: StreamInfo, mark: strin
 async function untilEqual(copy: StreamsCopy, name: string): Promise<void> {
   const deadlineMs = performance.now() + (copy.waitMsMax ?? waitMsMaxDefault);
   for (;;) {
-    const difference = await differenceOrRefusal(copy, name);
+    const difference = await differenceOrError(copy, name);
     if (difference === undefined) return;
     if (performance.now() >= deadlineMs) {
       throw new CopyFailed(
@@ -148,7 +148,7 @@ async function untilEqual(copy: StreamsCopy, name: string): Promise<void> {
   }
 }
 
-async function differenceOrRefusal(copy: StreamsCopy, name: string): Promise<string | undefined> {
+async function differenceOrError(copy: StreamsCopy, name: string): Promise<string | undefined> {
   try {
     return await differenceNow(copy, name);
   } catch (error) {
@@ -200,17 +200,17 @@ async function findStream(handle: NatsConnectionHandle, name: string): Promise<S
   try {
     return await streamInfo(handle, name);
   } catch (error) {
-    if (error instanceof JetStreamRefusal && error.code === streamNotFound) return undefined;
+    if (error instanceof JetStreamApiError && error.code === streamNotFound) return undefined;
     throw error;
   }
 }
 
-/** Repeats a step that JetStream refuses or does not answer. Between two runs, `onRefusal` clears up. */
-async function repeated<T>(waitMsMax: number, step: () => Promise<T>, onRefusal?: () => Promise<void>): Promise<T> {
+/** Repeats a step that JetStream rejects or does not answer. Between two runs, `onApiError` clears up. */
+async function repeated<T>(waitMsMax: number, step: () => Promise<T>, onApiError?: () => Promise<void>): Promise<T> {
   let deadlineMs: number | undefined;
   for (;;) {
     try {
-      if (deadlineMs !== undefined) await onRefusal?.();
+      if (deadlineMs !== undefined) await onApiError?.();
       return await step();
     } catch (error) {
       deadlineMs ??= performance.now() + waitMsMax;
@@ -221,5 +221,5 @@ async function repeated<T>(waitMsMax: number, step: () => Promise<T>, onRefusal?
 }
 
 function isPassing(error: unknown): boolean {
-  return error instanceof JetStreamRefusal || error instanceof Unanswered || error instanceof BackupEnded;
+  return error instanceof JetStreamApiError || error instanceof Unanswered || error instanceof BackupEnded;
 }

@@ -19,7 +19,7 @@ const chunkTimeoutMs = 20_000;
 const restoreTimeoutMs = 10 * 60_000;
 
 /** An error that JetStream reports. */
-export class JetStreamRefusal extends Error {
+export class JetStreamApiError extends Error {
   override readonly name = "JetStreamRefusal";
   /** Number of nats-server's `errors.json`. */
   readonly code: number;
@@ -42,7 +42,7 @@ function answerOf(subject: string, payload: Uint8Array): unknown {
   const answer = JSON.parse(Buffer.from(payload).toString()) as Answer;
   const { error } = answer;
   if (error === undefined) return answer;
-  throw new JetStreamRefusal(subject, error.err_code ?? error.code ?? 0, error.description ?? "refused");
+  throw new JetStreamApiError(subject, error.err_code ?? error.code ?? 0, error.description ?? "refused");
 }
 
 /** Calls the JetStream API, again while nobody receives the call. @throws JetStreamApiError, and Unanswered */
@@ -147,7 +147,7 @@ interface RestoreStart {
   readonly deliver_subject: string;
 }
 
-/** The stream's configuration on the target. A single server refuses a stream with more copies than one. */
+/** The stream's configuration on the target. A single server rejects a stream with more copies than one. */
 function copyConfig(config: StreamConfig, mark: string, replicas: number): StreamConfig {
   return { ...config, num_replicas: replicas, metadata: { ...config.metadata, [copyMark]: mark } };
 }

@@ -19,7 +19,7 @@ export type PublishResult =
   | { readonly kind: "stored"; readonly seq: number }
   | { readonly kind: "duplicate"; readonly seq: number }
   | { readonly kind: "unexpected" }
-  | { readonly kind: "refused"; readonly code: number; readonly detail: string };
+  | { readonly kind: "rejected"; readonly code: number; readonly detail: string };
 
 /** Headers that JetStream interprets. */
 export const publishHeader = {
@@ -46,7 +46,7 @@ export async function publish(handle: NatsConnectionHandle, message: Publication
   const sentAtMs = handle.leases.nowMs();
   const result = parsePublishResult(await handle.requests.request(subject, payload, options));
   // The server acknowledges what its stream has stored, so JetStream works and has read all earlier messages.
-  if (result.kind !== "refused") handle.leases.confirmStored(sentAtMs);
+  if (result.kind !== "rejected") handle.leases.confirmStored(sentAtMs);
   return result;
 }
 
@@ -63,5 +63,5 @@ function parsePublishResult(payload: Uint8Array): PublishResult {
   if (answer.error === undefined)
     return { kind: answer.duplicate === true ? "duplicate" : "stored", seq: answer.seq ?? 0 };
   const { err_code: code = 0, description: detail = "" } = answer.error;
-  return wrongSequenceCodes.has(code) ? { kind: "unexpected" } : { kind: "refused", code, detail };
+  return wrongSequenceCodes.has(code) ? { kind: "unexpected" } : { kind: "rejected", code, detail };
 }

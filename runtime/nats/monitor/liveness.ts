@@ -27,7 +27,7 @@ const timeoutMs = 4_000;
 const bodyBytesMax = 8 * 1024 * 1024;
 
 /**
- * Whether the server should restart. A restart brings JetStream back and frees streams that refuse writes, but not
+ * Whether the server should restart. A restart brings JetStream back and frees streams that reject writes, but not
  * while the volume is full. A restart without the files of streams loses what the server still has open. A server that
  * catches up gets `catchUpMs`.
  *

@@ -33,13 +33,15 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
   const store = async (key: string, value: string, headers?: HeaderFields): Promise<number> => {
     const answer = await publish(handle, { subject: prefix + key, payload: value, ...(headers && { headers }) });
     if (answer.kind !== "stored")
-      throw new Error(`the bucket ${name} rejected ${key}: ${answer.kind === "refused" ? answer.detail : answer.kind}`);
+      throw new Error(
+        `the bucket ${name} rejected ${key}: ${answer.kind === "rejected" ? answer.detail : answer.kind}`,
+      );
     return answer.seq;
   };
   const storeIf = async (key: string, value: string, revision: number): Promise<boolean> => {
     const headers = { [publishHeader.expectedSubjectSequence]: String(revision) };
     const answer = await publish(handle, { subject: prefix + key, payload: value, headers });
-    if (answer.kind === "refused") throw new Error(`the bucket ${name} rejected ${key}: ${answer.detail}`);
+    if (answer.kind === "rejected") throw new Error(`the bucket ${name} rejected ${key}: ${answer.detail}`);
     return answer.kind === "stored";
   };
   const entryOf = ({ subject, seq, storedAtMs, headers, data }: StoredMessage): MarkedEntry => {
@@ -50,16 +52,16 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
   const all = async (): Promise<readonly MarkedEntry[]> =>
     (await readLastOfEach(handle, stream, [`${prefix}>`])).map(entryOf);
   return {
-    /** Resolves with the revision of the value. @throws Unanswered, or Error when the bucket refuses */
+    /** Resolves with the revision of the value. @throws Unanswered, or Error when the bucket rejects */
     put: store,
     /**
      * Writes if the revision of the key is `revision`. 0 means that the key has no value and was never removed.
      *
      * @returns whether it was written
-     * @throws Unanswered when the result is unknown, or Error when the bucket refuses
+     * @throws Unanswered when the result is unknown, or Error when the bucket rejects
      */
     putIf: storeIf,
-    /** @throws Unanswered, or Error when the bucket refuses */
+    /** @throws Unanswered, or Error when the bucket rejects */
     remove: async (key: string, headers?: HeaderFields) =>
       void (await store(key, "", { [operationHeader]: "DEL", ...headers })),
     /** Reads from the leader. @throws Unanswered */

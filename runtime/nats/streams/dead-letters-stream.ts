@@ -35,7 +35,7 @@ export interface DeadLettersState {
   readonly removed: number;
 }
 
-/** `HG_DLQ`: dead letters. A full stream refuses new ones; it never drops old ones. */
+/** `HG_DLQ`: dead letters. A full stream rejects new ones; it never drops old ones. */
 export type DeadLettersStream = ReturnType<typeof createDeadLettersStream>;
 
 /** A dead letter has up to 700 KiB. */

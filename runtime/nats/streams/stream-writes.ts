@@ -82,7 +82,7 @@ function noteResult(state: StreamState, stream: string, result: PublishResult, n
   if (result.kind === "stored") {
     state.storedAtMs = nowMs;
     state.fault = undefined;
-  } else if (result.kind === "refused" && !fullCodes.has(result.code))
+  } else if (result.kind === "rejected" && !fullCodes.has(result.code))
     state.fault = `${stream} stores nothing: ${result.detail}`;
 }
 

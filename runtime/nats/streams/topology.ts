@@ -199,7 +199,7 @@ function streamConfigs(
     metadata: { heliograph_layout: layoutVersion },
   } as const;
   return [
-    // A full stream refuses new events; it never drops old ones.
+    // A full stream rejects new events; it never drops old ones.
     { ...common, name: streams.events, subjects: [filters.events], discard: "new", ...limits(settings.events) },
     {
       ...common,

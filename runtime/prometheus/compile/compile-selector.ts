@@ -46,10 +46,10 @@ export function compileSelector(part: Expression, lookUp: LookUp, names: () => I
   const { metric } = named;
   const filters = filtersOf(metric, shape.selector.matchers);
   const form = formOf(named, shape);
-  if (form === undefined) throw refuse(named, shape, unknownForm(named, shape));
+  if (form === undefined) throw selectorError(named, shape, unknownForm(named, shape));
   requireGrouping(named, shape, form);
   const measure = measureOf(named, shape, form);
-  if (!hasMeasure(named, measure)) throw refuse(named, shape, unknownMeasure(named, measure));
+  if (!hasMeasure(named, measure)) throw selectorError(named, shape, unknownMeasure(named, measure));
   return {
     metric: metric.id,
     measure,
@@ -59,18 +59,18 @@ export function compileSelector(part: Expression, lookUp: LookUp, names: () => I
   };
 }
 
-function refuse(named: NamedMetric, shape: SelectorShape, message: string): SelectorError {
+function selectorError(named: NamedMetric, shape: SelectorShape, message: string): SelectorError {
   return new SelectorError(message, shape.span.start + 1, rewriteOf(named, shape));
 }
 
 function requireGrouping(named: NamedMetric, shape: SelectorShape, form: Form): void {
   const { by } = shape;
   const unknown = by.find((label) => label !== "le" && !isGroupLabel(named.metric, label));
-  if (unknown !== undefined) throw refuse(named, shape, unknownLabel(named.metric, unknown));
+  if (unknown !== undefined) throw selectorError(named, shape, unknownLabel(named.metric, unknown));
   if (by.includes("le") && !readsBuckets(form))
-    throw refuse(named, shape, "le is allowed only inside histogram_quantile and histogram_fraction");
+    throw selectorError(named, shape, "le is allowed only inside histogram_quantile and histogram_fraction");
   if (named.part === "bucket" && !by.includes("le"))
-    throw refuse(named, shape, `the buckets of ${named.metric.id} must be grouped by le`);
+    throw selectorError(named, shape, `the buckets of ${named.metric.id} must be grouped by le`);
 }
 
 /** The measure of a form with the numbers of a shape. */
@@ -80,20 +80,24 @@ function measureOf(named: NamedMetric, shape: SelectorShape, { measure }: Form):
   if (measure === "count") return { kind: "count" };
   if (measure !== "fraction") return { kind: "aggregation", aggregation: measure };
   if (first === 0 && second !== undefined) return { kind: "fraction", threshold: second };
-  throw refuse(named, shape, `histogram_fraction of ${named.metric.id} reaches from 0 to the threshold of an SLO`);
+  throw selectorError(
+    named,
+    shape,
+    `histogram_fraction of ${named.metric.id} reaches from 0 to the threshold of an SLO`,
+  );
 }
 
 function percentileOf(named: NamedMetric, shape: SelectorShape, quantile: number | undefined): Percentile {
   const percentile = percentiles.find((name) => quantiles[name] === quantile);
   if (percentile !== undefined) return percentile;
-  throw refuse(named, shape, `the quantile must be one of ${Object.values(quantiles).join(", ")}`);
+  throw selectorError(named, shape, `the quantile must be one of ${Object.values(quantiles).join(", ")}`);
 }
 
 function widthOf(named: NamedMetric, shape: SelectorShape): number | undefined {
   const { rangeMs } = shape.selector;
   if (rangeMs === undefined) return undefined;
   if (Number.isInteger(rangeMs / 1_000)) return rangeMs / 1_000;
-  throw refuse(named, shape, "a window must be a whole number of seconds");
+  throw selectorError(named, shape, "a window must be a whole number of seconds");
 }
 
 function unknownMeasure({ metric, thresholds }: NamedMetric, measure: Measure): string {

@@ -113,7 +113,7 @@ export function selectorKey({ metric, measure, filters, groupBy, widthSeconds }:
   return JSON.stringify([metric, measure, [...filters], groupBy, widthSeconds]);
 }
 
-/** Most texts that are tried in the place of a refused one. */
+/** Most texts that are tried in the place of a rejected one. */
 const rewritesMax = 3;
 
 /**
@@ -132,7 +132,7 @@ export function compileText(text: string, lookUp: LookUp, names: () => Iterable<
   }
 }
 
-/** The parser knows no metrics, so that its rewrite may be refused in turn, with another one. */
+/** The parser knows no metrics, so that its rewrite may be rejected in turn, with another one. */
 function workingRewrite(
   proposed: string | undefined,
   compile: (text: string) => CompiledExpression,

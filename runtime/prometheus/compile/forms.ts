@@ -171,7 +171,7 @@ export function groupByOf(metric: Metric, by: readonly string[]): MetricSelector
 }
 
 /**
- * The filters of a selector. The parser has refused several matchers of one label.
+ * The filters of a selector. The parser has rejected several matchers of one label.
  *
  * @throws ExpressionError for a label that the metric does not have, and for several tenants
  */
@@ -179,10 +179,10 @@ export function filtersOf(metric: Metric, matchers: readonly LabelMatcher[]): Me
   const filters = new Map<LabelName, readonly string[]>();
   for (const matcher of matchers) {
     const { label } = matcher;
-    if (!isFilterLabel(metric, label)) throw refuse(matcher, unknownLabel(metric, label, isolationLabels));
+    if (!isFilterLabel(metric, label)) throw matcherError(matcher, unknownLabel(metric, label, isolationLabels));
     const values = valuesOf(matcher);
     if (label === "tenant" && values !== undefined && values.length > 1)
-      throw refuse(matcher, "select one tenant only");
+      throw matcherError(matcher, "select one tenant only");
     if (values !== undefined) filters.set(label, values);
   }
   return new Map([...filters].sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -197,7 +197,7 @@ export function filtersOf(metric: Metric, matchers: readonly LabelMatcher[]): Me
 export function valuesOf(matcher: LabelMatcher): readonly string[] | undefined {
   const { label, values } = matcher;
   if (label !== "region" && label !== "tenant") return [...new Set(values)].sort();
-  if (values.includes("")) throw refuse(matcher, `no series is without the label ${label}; write a value of it`);
+  if (values.includes("")) throw matcherError(matcher, `no series is without the label ${label}; write a value of it`);
   return values.length === 0 ? undefined : [...new Set(values)].sort();
 }
 
@@ -207,6 +207,6 @@ export function unknownLabel({ id, labels }: Metric, label: string, more: readon
   return `${id} has no label ${label}; ${known.length === 0 ? "it has no labels" : `it has ${known.join(", ")}`}`;
 }
 
-function refuse({ span }: LabelMatcher, message: string): ExpressionError {
+function matcherError({ span }: LabelMatcher, message: string): ExpressionError {
   return new ExpressionError(message, span.start + 1);
 }

@@ -28,7 +28,7 @@ export class ExpressionParser {
   parse(): Expression {
     if (this.#reader.isAtEnd()) throw new Fault("the expression is empty", 0);
     const expression = this.#parseBinary(1);
-    if (!this.#reader.isAtEnd()) throw this.#refuseRest(expression, "an operator");
+    if (!this.#reader.isAtEnd()) throw this.#rejectRest(expression, "an operator");
     return expression;
   }
 
@@ -42,7 +42,7 @@ export class ExpressionParser {
       const operator = this.#reader.take();
       const op = operator.text.toLowerCase() as BinaryOp;
       const isBool = this.#acceptBool(op);
-      this.#refuseMatching(left, precedence);
+      this.#rejectMatching(left, precedence);
       const right = this.#parseBinary(precedence + 1);
       height = this.#grow(Math.max(height, this.#height), operator.start);
       const span = { start: left.span.start, end: right.span.end };
@@ -63,7 +63,7 @@ export class ExpressionParser {
     });
   }
 
-  #refuseMatching(left: Expression, precedence: number): void {
+  #rejectMatching(left: Expression, precedence: number): void {
     const keyword = this.#reader.next;
     if (!this.#reader.isAtKeyword("on") && !this.#reader.isAtKeyword("ignoring")) return;
     const kind = keyword.text.toLowerCase() === "on" ? "on" : "ignoring";
@@ -128,7 +128,7 @@ export class ExpressionParser {
   #parseGroup(open: Token): Expression {
     this.#reader.take();
     const of = this.#nest(open, () => this.#parseBinary(1));
-    if (!this.#reader.isAt(")")) throw this.#refuseRest(of, 'an operator or ")"');
+    if (!this.#reader.isAt(")")) throw this.#rejectRest(of, 'an operator or ")"');
     return { kind: "group", of, span: { start: open.start, end: this.#reader.take().end } };
   }
 
@@ -144,7 +144,7 @@ export class ExpressionParser {
   }
 
   #parseAggregate(name: Token, op: string): Expression {
-    if (!aggregates.has(op)) throw this.#refuseName(name, op);
+    if (!aggregates.has(op)) throw this.#rejectName(name, op);
     const before = parseBy(this.#reader);
     const { args, end } = this.#parseArguments(name);
     const after = before === undefined ? parseBy(this.#reader) : undefined;
@@ -156,7 +156,7 @@ export class ExpressionParser {
   }
 
   #parseCall(name: Token): Expression {
-    if (!functions.has(name.text) && !this.#more.has(name.text)) throw this.#refuseName(name, name.text);
+    if (!functions.has(name.text) && !this.#more.has(name.text)) throw this.#rejectName(name, name.text);
     const { args, end } = this.#parseArguments(name);
     return { kind: "call", fn: name.text, args, span: { start: name.start, end } };
   }
@@ -169,7 +169,7 @@ export class ExpressionParser {
       args.push(this.#nest(name, () => this.#parseBinary(1)));
       height = Math.max(height, this.#height);
       if (this.#reader.isAt(")")) break;
-      if (!this.#reader.isAt(",")) throw this.#refuseRest(args.at(-1), 'an operator, "," or ")"');
+      if (!this.#reader.isAt(",")) throw this.#rejectRest(args.at(-1), 'an operator, "," or ")"');
       this.#reader.take();
       if (this.#reader.isAt(")")) throw this.#reader.unexpected("an argument");
     }
@@ -177,8 +177,8 @@ export class ExpressionParser {
     return { args, end: this.#reader.expect(")").end };
   }
 
-  /** The refusal of a function or an aggregation, with what the subset has instead. */
-  #refuseName(name: Token, known: string): Fault {
+  /** The rejection of a function or an aggregation, with what the subset has instead. */
+  #rejectName(name: Token, known: string): Fault {
     const { start, end } = name;
     const advice = adviceFor(known);
     const near = nearestName(known);
@@ -202,8 +202,8 @@ export class ExpressionParser {
     return span && { start, end, text: this.#reader.text.slice(span.start, span.end) };
   }
 
-  /** The refusal of what stands behind a whole expression. */
-  #refuseRest(expression: Expression | undefined, wanted: string): Fault {
+  /** The rejection of what stands behind a whole expression. */
+  #rejectRest(expression: Expression | undefined, wanted: string): Fault {
     const { text, kind, start } = this.#reader.next;
     if (kind === "string") return this.#reader.unexpected(wanted);
     const lower = text.toLowerCase();

@@ -156,7 +156,7 @@ function readEscape(text: string, start: number, quote: string): ReadString {
   return { value: characterOf(digits, start), end: start + 1 + digits.length };
 }
 
-/** The character of an escape. Single bytes above 127 are half of a character and refused. */
+/** The character of an escape. Single bytes above 127 are half of a character and rejected. */
 function characterOf(digits: string, start: number): string {
   const isCode = /^[uU]/u.test(digits);
   const code = /^[0-7]/u.test(digits) ? Number.parseInt(digits, 8) : Number.parseInt(digits.slice(1), 16);
@@ -187,7 +187,7 @@ export interface Edit {
   readonly text: string;
 }
 
-/** A reason to refuse a text, with the offset of its first character. */
+/** A reason to reject a text, with the offset of its first character. */
 export class Fault extends Error {
   override readonly name = "Fault";
   readonly start: number;

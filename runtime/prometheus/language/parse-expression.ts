@@ -46,7 +46,7 @@ function rewriteOf(text: string, fault: Fault): string | undefined {
   return withTypes(next);
 }
 
-/** The canonical text when the types are right, or the rewrite that the refusal of the types proposes. */
+/** The canonical text when the types are right, or the rewrite that the rejection of the types proposes. */
 function withTypes(expression: Expression): string | undefined {
   const type = resultOrError(() => typeOf(expression), ExpressionError);
   return type instanceof ExpressionError ? type.rewrite : formatExpression(expression);
@@ -79,7 +79,7 @@ class TypeFault extends Error {
 /**
  * The type of an expression. Every part of it is checked.
  *
- * @throws ExpressionError where Prometheus refuses the types
+ * @throws ExpressionError where Prometheus rejects the types
  */
 export function typeOf(expression: Expression): ExpressionType {
   const type = tryToType(expression);

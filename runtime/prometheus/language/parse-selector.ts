@@ -21,7 +21,7 @@ export function parseSelector(reader: TokenReader, metric: Token | undefined): S
   if (reader.isAt("{")) ({ matchers: written, end } = parseMatchers(reader));
   const matchers = written.filter(({ label }) => label !== nameLabel);
   const name = nameOf(metric, written, start);
-  refuseTwice(matchers);
+  rejectDuplicates(matchers);
   if (!reader.isAt("[")) return { kind: "selector", metric: name, matchers, span: { start, end } };
   const window = parseWindow(reader);
   return { kind: "selector", metric: name, matchers, rangeMs: window.rangeMs, span: { start, end: window.end } };
@@ -46,7 +46,7 @@ function nameOf(metric: Token | undefined, matchers: readonly LabelMatcher[], st
   return name;
 }
 
-function refuseTwice(matchers: readonly LabelMatcher[]): void {
+function rejectDuplicates(matchers: readonly LabelMatcher[]): void {
   const labels = new Set<string>();
   for (const { label, span } of matchers) {
     if (labels.has(label)) throw new Fault(`the label ${shorten(label)} has two matchers; use one`, span.start);
@@ -106,7 +106,7 @@ function nonEmpty({ kind, text, start }: Token): string {
   throw new Fault("an empty string is no name", start);
 }
 
-/** The values of a regular expression, or its refusal. */
+/** The values of a regular expression, or its rejection. */
 function alternativesOf(reader: TokenReader, label: Token, value: Token, span: Span): readonly string[] {
   const pattern = value.text;
   if (pattern === anyValue) return [];
@@ -142,7 +142,7 @@ function windowMs(reader: TokenReader, { value, start, end }: Token): number {
   throw new Fault(`the range ${written} is not a whole number of milliseconds from 1ms to 292y`, start);
 }
 
-/** The refusal of a window with steps of its own. Over a plain selector the window alone has the same meaning. */
+/** The rejection of a window with steps of its own. Over a plain selector the window alone has the same meaning. */
 function subquery(reader: TokenReader, length: Token): Fault {
   const { text } = reader;
   const close = text.indexOf("]", length.end);

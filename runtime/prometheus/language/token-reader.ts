@@ -68,7 +68,7 @@ export class TokenReader {
     return this.take();
   }
 
-  /** The refusal of the next token. */
+  /** The rejection of the next token. */
   unexpected(wanted: string): Fault {
     const { kind, start, end } = this.#next;
     const found =

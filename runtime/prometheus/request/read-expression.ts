@@ -53,7 +53,7 @@ function selectedBy(
   readable: ReadonlyMap<string, DescribedMetric>,
 ): SelectedMetric {
   const selector = selectorOf(text);
-  // The look-up refuses a metric that exists and is not allowed.
+  // The look-up rejects a metric that exists and is not allowed.
   const known = lookUp(selector.metric) === undefined ? undefined : readable.get(selector.metric);
   if (known === undefined) {
     const detail = `the metric ${shown(selector.metric)} is not in the catalog`;
@@ -112,12 +112,12 @@ export function teaching<Result>(parameter: string, step: () => Result): Result 
   try {
     return step();
   } catch (error) {
-    if (error instanceof ExpressionError) throw refusalOf(parameter, error);
+    if (error instanceof ExpressionError) throw apiErrorOf(parameter, error);
     throw error;
   }
 }
 
-function refusalOf(parameter: string, { message, column, rewrite }: ExpressionError): ApiError {
+function apiErrorOf(parameter: string, { message, column, rewrite }: ExpressionError): ApiError {
   const instead = rewrite === undefined ? "" : `; write ${rewrite}`;
   const detail = `invalid parameter "${parameter}": 1:${column}: ${message}${instead}`;
   return invalidField("invalid_expression", parameter, detail);

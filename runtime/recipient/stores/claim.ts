@@ -4,7 +4,7 @@ import type { Effect, OnceResult, SeenRecord } from "../seen-store.ts";
 /** What the effect gets from a store without transactions. */
 export interface Claim {
   /**
-   * Grows with each claim of an event. An effect that keeps the highest number it met can refuse a process that was
+   * Grows with each claim of an event. An effect that keeps the highest number it met can reject a process that was
    * slow and lost its claim to another.
    */
   readonly fencingToken: number;

@@ -86,7 +86,7 @@ function claimText(handlerVersion: string): string {
 
 /**
  * A claim is a key that NATS lets expire; its revision is the number of the claim. `create` is checked by the leader of
- * the bucket. The read afterwards may come from a slower replica: it only decides about the words of the refusal, and
+ * the bucket. The read afterwards may come from a slower replica: it only decides about the words of the rejection, and
  * about a failure to replace, which is checked by its revision.
  */
 async function claim(bucket: NatsBucket, key: string, text: string, ttl: string): Promise<Claim | StoreRejection> {

@@ -73,7 +73,7 @@ function claimOf(reply: unknown): Claim | StoreRejection {
   return word === "seen" || word === "busy" ? word : { fencingToken: Number(reply) };
 }
 
-/** Redis refuses writes when its memory is full and no key may be evicted. */
+/** Redis rejects writes when its memory is full and no key may be evicted. */
 function rejectionOf(error: unknown): StoreRejection {
   if (error instanceof Error && error.message.startsWith("OOM ")) return "full";
   throw error;

@@ -68,7 +68,7 @@ export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget
       ...traceHeaders(call),
     };
     const response = await exchange(pool, { path, headers, body }, call);
-    if (response.status === 401) tokens?.refused(headers.authorization);
+    if (response.status === 401) tokens?.rejected(headers.authorization);
     return response;
   };
   const send: SendToPeer = async (body, call) => {
@@ -130,8 +130,8 @@ const lifeMsMax = 3_600_000;
 interface PeerToken {
   /** @throws StoreError without a token */
   header(): Promise<{ readonly authorization: string }>;
-  /** Drops the token of a refused header. */
-  refused(authorization: string | undefined): void;
+  /** Drops the token of a rejected header. */
+  rejected(authorization: string | undefined): void;
   close(): Promise<void>;
 }
 
@@ -169,7 +169,7 @@ function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreSecrets)
       if (kept === undefined || kept.endsAtMs <= performance.now()) kept = await (flight ??= fetchToken());
       return { authorization: kept.authorization };
     },
-    refused(authorization) {
+    rejected(authorization) {
       if (kept?.authorization === authorization) kept = undefined;
     },
     close: () => pool.destroy(),

@@ -30,7 +30,7 @@ const increaseRules: ReadonlyMap<number | undefined, IncreaseRule> = new Map([
   [30, "Plain"],
   [37.5, "Extrapolated"],
 ]);
-/** A store without the feature refuses these queries while it parses them, whatever its data are. */
+/** A store without the feature rejects these queries while it parses them, whatever its data are. */
 const anchoredProbe = 'count(increase({__name__="heliograph_probe"}[1m] anchored))';
 const nativeProbe = 'count(histogram_count({__name__="heliograph_probe"}))';
 

@@ -94,7 +94,7 @@ export function openPool(
     connections: storeRequestsMax + probeConnections,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
-    connect: overlappingConnector({ timeout, refuses: isMetadataAddress, ...tls }),
+    connect: overlappingConnector({ timeout, rejects: isMetadataAddress, ...tls }),
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   });

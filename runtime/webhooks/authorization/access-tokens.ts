@@ -29,8 +29,8 @@ type Authorization =
   | { readonly token: string; readonly headers: Readonly<Record<string, string>>; readonly failure?: undefined }
   | { readonly failure: FailureOutcome; readonly headers?: undefined };
 
-/** A token that an endpoint refused. */
-interface RefusedToken {
+/** A token that an endpoint rejected. */
+interface RejectedToken {
   readonly token: string;
   /** The nonce that the endpoint requires for the proof of the key. @default none */
   readonly nonce: string | undefined;
@@ -47,8 +47,8 @@ interface Token {
 const cachedMax = 4_096;
 const lifeMsMax = 86_400_000;
 const secondMs = 1_000;
-/** Statuses of a refused token request: another nonce or other credentials may help. Source: RFC 6749 §5.2. */
-const refusedStatuses: ReadonlySet<number> = new Set([400, 401]);
+/** Statuses of a rejected token request: another nonce or other credentials may help. Source: RFC 6749 §5.2. */
+const rejectedStatuses: ReadonlySet<number> = new Set([400, 401]);
 /** Codes that a detail may repeat; any other text may hold credentials. Source: RFC 6749 §5.2, RFC 9449 §5. */
 const errorCodes: ReadonlySet<unknown> = new Set([
   "invalid_request",
@@ -91,8 +91,8 @@ export function createTokens(sender: Sender, now: () => number) {
       const headers = headersOf(request, token.value, prove, now(), nonces.get(request.key));
       return { token: token.value, headers };
     },
-    /** Drops a token that the endpoint refused, unless another request has replaced it, and stores the nonce. */
-    refused: (key: string, { token, nonce }: RefusedToken) => {
+    /** Drops a token that the endpoint rejected, unless another request has replaced it, and stores the nonce. */
+    rejected: (key: string, { token, nonce }: RejectedToken) => {
       if (cached.get(key, now())?.value === token) cached.delete(key);
       if (nonce !== undefined) nonces.set(key, nonce);
     },
@@ -120,15 +120,15 @@ interface FetchDeps {
 }
 
 /**
- * Requests a token with the credentials in the header, as every server must accept them. A server that refuses these
+ * Requests a token with the credentials in the header, as every server must accept them. A server that rejects these
  * gets them in the form, and only so once it accepted that.
  */
 async function fetchToken(deps: FetchDeps, request: TokenRequest): Promise<Token | FailureOutcome> {
   const known = deps.styles.get(request.key);
   const first = await askWithNonce(deps, request, known ?? "client_secret_basic");
   const token = tokenOf(first, deps.now());
-  if (token !== undefined || known !== undefined || !isRefused(first)) {
-    if (isRefused(first)) deps.styles.delete(request.key);
+  if (token !== undefined || known !== undefined || !isRejected(first)) {
+    if (isRejected(first)) deps.styles.delete(request.key);
     return token ?? noToken(first, deps.now());
   }
   const second = await askWithNonce(deps, request, "client_secret_post");
@@ -138,8 +138,8 @@ async function fetchToken(deps: FetchDeps, request: TokenRequest): Promise<Token
   return postedToken ?? { ...noToken(first, deps.now()), ...pause };
 }
 
-function isRefused(outcome: AttemptOutcome): boolean {
-  return outcome.kind === "response" && refusedStatuses.has(outcome.status);
+function isRejected(outcome: AttemptOutcome): boolean {
+  return outcome.kind === "response" && rejectedStatuses.has(outcome.status);
 }
 
 /** Requests a token, with the nonce that the server requires for the proof of the key. Source: RFC 9449 §8. */
@@ -150,7 +150,7 @@ async function askWithNonce(
 ): Promise<AttemptOutcome> {
   const first = await ask(deps, request, style, undefined);
   const nonce = first.kind === "response" ? first.headers["dpop-nonce"] : undefined;
-  const isNonceAsked = request.oauth2.dpop === true && isRefused(first) && nonce !== undefined;
+  const isNonceAsked = request.oauth2.dpop === true && isRejected(first) && nonce !== undefined;
   return isNonceAsked ? ask(deps, request, style, nonce) : first;
 }
 
@@ -201,12 +201,12 @@ function tokenOf(outcome: AttemptOutcome, nowMs: number): Token | undefined {
 
 /** Builds the failure. Its detail omits the body of the response, which may contain credentials. */
 function noToken(outcome: AttemptOutcome, nowMs: number): FailureOutcome {
-  const why = outcome.kind === "response" ? refusalOf(outcome) : `${outcome.reason}: ${outcome.detail}`;
+  const why = outcome.kind === "response" ? rejectionOf(outcome) : `${outcome.reason}: ${outcome.detail}`;
   const detail = `no access token: ${why}`;
   return { kind: "failure", reason: "token", detail, timings: outcome.timings, ...retryAfterOf(outcome, nowMs) };
 }
 
-function refusalOf({ status, body, bodyTruncated }: ResponseOutcome): string {
+function rejectionOf({ status, body, bodyTruncated }: ResponseOutcome): string {
   const { error } = parseJsonObject(body) ?? {};
   const code = errorCodes.has(error) ? ` ${String(error)}` : "";
   return `status ${status}${code}${bodyTruncated ? `, longer than ${tokenResponseBytesMax} bytes` : ""}`;

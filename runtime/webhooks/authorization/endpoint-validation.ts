@@ -52,15 +52,15 @@ const cachedMax = 4_096;
 const failuresMax = 16;
 /** Lifetime of a consent, and so the delay until a lowered rate applies. */
 const grantedMs = 3_600_000;
-/** Lifetime of a refusal. Waiting deliveries are retried by their own schedule. */
-const refusedMs = 30_000;
+/** Lifetime of a rejection. Waiting deliveries are retried by their own schedule. */
+const rejectedMs = 30_000;
 const secondsPerMinute = 60;
 const rateForm = /^\d{1,9}$/u;
 const granted: Validation = {};
 
 /**
  * Validates endpoints before the first delivery. Concurrent calls for one URL share one request. A consent lasts an
- * hour at most, a refusal half a minute. Both end when the resource or a secret of the partner changes. Source:
+ * hour at most, a rejection half a minute. Both end when the resource or a secret of the partner changes. Source:
  * CloudEvents "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 §4 (asynchronous consent by `WebHook-Request-Callback` is
  * not supported).
  */
@@ -94,9 +94,9 @@ export function createEndpointValidations(deps: EndpointValidationDeps) {
   };
 }
 
-/** A refusal with a `Retry-After` ends with it. */
+/** A rejection with a `Retry-After` ends with it. */
 function lifeMsOf({ failure }: Validation): number {
-  return failure === undefined ? grantedMs : Math.min(refusedMs, failure.retryAfterMs || refusedMs);
+  return failure === undefined ? grantedMs : Math.min(rejectedMs, failure.retryAfterMs || rejectedMs);
 }
 
 function resultAfter(
@@ -143,7 +143,7 @@ function validationIn(outcome: AttemptOutcome, origin: string, nowMs: number): V
   if (outcome.kind === "failure")
     return { failure: { ...outcome, detail: `validation of the endpoint: ${outcome.detail}` } };
   const rate = outcome.headers["webhook-allowed-rate"]?.trim() ?? "*";
-  const why = refusalIn(outcome, origin) ?? rateFault(rate);
+  const why = rejectionIn(outcome, origin) ?? rateFault(rate);
   if (why !== undefined) {
     return {
       failure: {
@@ -159,7 +159,7 @@ function validationIn(outcome: AttemptOutcome, origin: string, nowMs: number): V
 }
 
 /** Source: ibid. §4.2. */
-function refusalIn({ status, headers }: ResponseOutcome, origin: string): string | undefined {
+function rejectionIn({ status, headers }: ResponseOutcome, origin: string): string | undefined {
   if (status < 200 || status > 299) return `status ${status}`;
   const allowed = headers["webhook-allowed-origin"]?.trim().toLowerCase();
   if (allowed === undefined) return "no WebHook-Allowed-Origin";

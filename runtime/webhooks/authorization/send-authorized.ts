@@ -58,7 +58,7 @@ async function sendWhileAllowed(
   const deps = { sender, tokens, maySend };
   const { outcome: first, token } = await sendWithToken(deps, tokenRequest, identified);
   if (token === undefined || first?.kind !== "response" || first.status !== unauthorized) return first;
-  tokens.refused(tokenRequest.key, { token, nonce: first.headers["dpop-nonce"] });
+  tokens.rejected(tokenRequest.key, { token, nonce: first.headers["dpop-nonce"] });
   return (await sendWithToken(deps, tokenRequest, identified)).outcome;
 }
 

@@ -78,7 +78,7 @@ function storeNext(context: DeliveryContext, work: Work, partner: Partner, atMs:
     },
     hasGoneOn: () => hasGoneOn(context, partner, delivery),
     partner: partner.label,
-    refusal: "retry not stored yet",
+    warning: "retry not stored yet",
   });
 }
 
@@ -111,7 +111,7 @@ async function storeAsDeadLetter(
 }
 
 /**
- * Stores a dead letter and retries without limit. While the stream refuses it, the pulls of the partner stop; nothing
+ * Stores a dead letter and retries without limit. While the stream rejects it, the pulls of the partner stop; nothing
  * is sent again.
  *
  * @param onNew called once if it is new
@@ -125,10 +125,10 @@ export async function storeDeadLetter(
 ): Promise<void> {
   const store = () => appendDeadLetter(context, deadLetter, state, onNew);
   let answer = await store();
-  if (answer.kind !== "refused") return;
+  if (answer.kind !== "rejected") return;
   lane.block(true);
   try {
-    while (answer.kind === "refused") {
+    while (answer.kind === "rejected") {
       context.log.error(
         { detail: answer.detail, partner: deadLetter.partner },
         "dead letter not stored, partner stopped",
@@ -179,7 +179,7 @@ export async function appendDeadLetter(
  * Ends a delivery as a dead letter without an attempt and records the reason. The dead letter is stored first: a repeat
  * after a crash stores it once, and the record ends the repeats. A ping leaves only the record.
  *
- * @returns the settlement; undefined when the dead letter is refused and nothing was stored
+ * @returns the settlement; undefined when the dead letter is rejected and nothing was stored
  * @throws Unanswered when the process must end first
  */
 export async function endUnsent(
@@ -206,7 +206,7 @@ export async function endUnsent(
     const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetterOf(ended);
     const count = (): void => context.partnerMetrics.ended(partner.label, delivery, settlement, endedAtMs);
     const answer = await appendDeadLetter(context, toStore, "dead", count);
-    if (answer.kind === "refused") return undefined;
+    if (answer.kind === "rejected") return undefined;
   }
   const text = JSON.stringify(record);
   await untilAnswered(() => context.attempts.append(delivery.tenant, eventHash(delivery.eventId), text), { signal });

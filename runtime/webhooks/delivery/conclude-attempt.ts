@@ -9,7 +9,7 @@ import { outcomeCode } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 
-/** Refusals and timeouts with a connection after which a delivery continues without its attempt record. */
+/** Rejections and timeouts with a connection after which a delivery continues without its attempt record. */
 const recordTriesMax = 5;
 
 /**
@@ -59,7 +59,7 @@ async function recordOnce(
 ): Promise<Error | undefined> {
   try {
     const answer = await attempts.append(tenant, idhash, text);
-    return answer.kind === "refused" ? new Error(answer.detail) : undefined;
+    return answer.kind === "rejected" ? new Error(answer.detail) : undefined;
   } catch (error) {
     if (error instanceof Unanswered) return error;
     throw error;

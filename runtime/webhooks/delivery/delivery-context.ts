@@ -91,6 +91,6 @@ export interface LaneControl {
   throttle(perMinute: number): Promise<void>;
   /** Takes what an attempt showed about the partner, and the milliseconds that it took. */
   observe(effect: Effect, tookMs: number, work: object): void;
-  /** Reports that a dead letter is refused, or stored at last. Pulls stop while one is refused. */
+  /** Reports that a dead letter is rejected, or stored at last. Pulls stop while one is rejected. */
   block(isBlocked: boolean): void;
 }

@@ -18,7 +18,7 @@ import { settlementRow } from "../settlement/settlement-table.ts";
  * - `failing`: the third attempt of a delivery failed.
  * - `recovered`: such a delivery was accepted later.
  * - `exhausted`: a delivery is dead after its last retry.
- * - `rejected`: the partner refused an event.
+ * - `rejected`: the partner rejected an event.
  * - `disabled`: the partner answered 410.
  * - `breaker_open`: the circuit breaker of the partner opened.
  */
@@ -125,7 +125,7 @@ async function store(
       giveUpAfterMs: storeTimeoutMs,
       signal: deps.signal,
     });
-    if (answer.kind === "refused")
+    if (answer.kind === "rejected")
       deps.log.warn({ eventId, partner: about.label, detail: answer.detail }, "operational event not stored");
   } catch (error) {
     deps.log.warn({ err: error, eventId, partner: about.label }, "operational event not stored");

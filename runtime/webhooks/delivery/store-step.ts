@@ -15,8 +15,8 @@ interface StepToStore {
   readonly hasGoneOn: () => Promise<boolean>;
   /** Label of the partner, for the log. */
   readonly partner: string;
-  /** Log message of a refusal. */
-  readonly refusal: string;
+  /** Log message of a rejection. */
+  readonly warning: string;
 }
 
 /**
@@ -25,7 +25,7 @@ interface StepToStore {
  * | Answer | Next |
  * |---|---|
  * | stored | done |
- * | refused | publish again after a pause |
+ * | rejected | publish again after a pause |
  * | any other, and the delivery has gone on | done; stored by this call if an earlier response was lost |
  * | duplicate | publish under the id of the next hop: the stream drops a used id, and nothing is left of its message |
  * | unexpected | publish with sequence 0: the server lost the held message, and this is the only copy |
@@ -35,7 +35,7 @@ interface StepToStore {
  */
 export async function storeStep(
   { clock, ending: signal, log }: Pick<DeliveryContext, "clock" | "ending" | "log">,
-  { step: first, heldSeq = 0, publish, hasGoneOn, partner, refusal }: StepToStore,
+  { step: first, heldSeq = 0, publish, hasGoneOn, partner, warning }: StepToStore,
 ): Promise<boolean> {
   let step = first;
   let seq = heldSeq;
@@ -47,8 +47,8 @@ export async function storeStep(
     };
     const answer = await untilAnswered(publishOnce, { signal });
     if (answer.kind === "stored") return true;
-    if (answer.kind === "refused") {
-      log.warn({ detail: answer.detail, eventId: step.eventId, partner }, refusal);
+    if (answer.kind === "rejected") {
+      log.warn({ detail: answer.detail, eventId: step.eventId, partner }, warning);
       await pause(clock, pauseAfter(tries), signal);
     } else if (await hasGoneOn()) return publishes > 1;
     else if (answer.kind === "duplicate") step = { ...step, hop: step.hop + 1 };

@@ -91,7 +91,7 @@ async function appendNew(index: Pick<EventIndexStream, "append">, open: Open): P
 async function append(index: Pick<EventIndexStream, "append">, open: Open, message: IndexMessage): Promise<void> {
   const result = await index.append(encodeIndexMessage(message), open.lastSeq);
   if (result.kind !== "stored")
-    throw new Error(result.kind === "refused" ? result.detail : "another pod appended to the index of events");
+    throw new Error(result.kind === "rejected" ? result.detail : "another pod appended to the index of events");
   const { events: _events, attempts: _attempts, ...place } = message;
   open.place = place;
   open.lastSeq = result.seq;
@@ -121,7 +121,7 @@ function attemptRowsOf({ subject, data }: StoredMessage): readonly AttemptRow[] 
     const { at, generation } = stored as unknown as HandledNote;
     return [{ ...event, ...note, kind: "handled", partner: "", atMs: timeOf(at), generation }];
   }
-  return stored.kind === "routed" ? refusedRows(event, stored as unknown as RoutingNote) : [];
+  return stored.kind === "routed" ? rejectedRows(event, stored as unknown as RoutingNote) : [];
 }
 
 type EventOfRow = EventKey & Pick<AttemptRow, "tenant">;
@@ -143,7 +143,7 @@ function attemptRow(event: EventOfRow, record: AttemptRecord): AttemptRow {
   };
 }
 
-function refusedRows(event: EventOfRow, { at, refused }: RoutingNote): readonly AttemptRow[] {
+function rejectedRows(event: EventOfRow, { at, refused }: RoutingNote): readonly AttemptRow[] {
   return refused.map(({ namespace, name }) => ({
     ...event,
     ...note,

@@ -54,7 +54,7 @@ export type Waiting = ReadonlyMap<string, WaitingDelivery>;
 interface DeliveryNotes {
   readonly handled: readonly HandledNote[];
   /** Partners to which the event was not routed, by `namespace/name`. */
-  readonly refused: readonly string[];
+  readonly denied: readonly string[];
   /** Unix milliseconds by JetStream's clock. */
   readonly nowMs: number;
   /** @default no signature is shown */
@@ -70,7 +70,7 @@ export function deliveryHistories(
   notes: DeliveryNotes,
 ): readonly DeliveryHistory[] {
   const { signatureOf = noSignatures, requestOf = noRequests } = notes;
-  const byPartner = new Map<string, AttemptRecord[]>([...waiting.keys(), ...notes.refused].map((label) => [label, []]));
+  const byPartner = new Map<string, AttemptRecord[]>([...waiting.keys(), ...notes.denied].map((label) => [label, []]));
   for (const record of attempts) {
     const label = `${record.partner.namespace}/${record.partner.name}`;
     byPartner.set(label, [...(byPartner.get(label) ?? []), record]);
@@ -99,7 +99,7 @@ function standing(
   partner: string,
   ordered: readonly AttemptRecord[],
   waiting: WaitingDelivery | undefined,
-  { handled, refused, nowMs }: DeliveryNotes,
+  { handled, denied, nowMs }: DeliveryNotes,
 ): Standing {
   const last = ordered.at(-1);
   const settlement = lastSettlement(ordered);
@@ -107,7 +107,7 @@ function standing(
   if (live !== undefined) return live;
   if (last !== undefined && isHandled(last, handled))
     return { ...open, state: "delivered", reason: null, handled: "manual" };
-  if (last === undefined && refused.includes(partner)) return { ...open, state: "not_routed", reason: "not_permitted" };
+  if (last === undefined && denied.includes(partner)) return { ...open, state: "not_routed", reason: "not_permitted" };
   return { ...standingOf(settlement, nowMs), handled: null };
 }
 

@@ -16,7 +16,7 @@ import { eventHash } from "../ids.ts";
 import { readEvent, type TakenNote } from "../records/event-record.ts";
 
 /**
- * The reads of stored events for callers. Each throws a Refusal `events_unavailable` when JetStream does not respond.
+ * The reads of stored events for callers. Each throws an ApiError `events_unavailable` when JetStream does not respond.
  */
 export type EventReads = ReturnType<typeof createEventReads>;
 
@@ -54,7 +54,7 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }) 
     deliveryStats: (query: DeliveryStatsQuery) => orEventsUnavailable(() => readDeliveryStats(deps.index, query)),
     /** Answers all requests that wait, and later ones at once. */
     endWaits: () => waits.end(),
-    /** The tenants, among these, that have an event id or were refused it; undefined for none. */
+    /** The tenants, among these, that have an event id or were denied it; undefined for none. */
     eventIdUse: (eventId: string, tenants: readonly string[]) =>
       orEventsUnavailable(() => readEventIdUse(deps, eventId, tenants)),
   };
@@ -98,8 +98,8 @@ export async function readEventIdUse(
     deps.attempts.lastOfEach(tenants, idhash),
   ]);
   const events = stored.flatMap((message) => readEvent(message) ?? []).toSorted((a, b) => a.seq - b.seq);
-  const refused = records.flatMap((message) => refusalOf(message));
-  if (events.length === 0 && refused.length === 0) return undefined;
+  const rejected = records.flatMap((message) => rejectionOf(message));
+  if (events.length === 0 && rejected.length === 0) return undefined;
   return {
     event_id: eventId,
     events: events.map(({ tenant, type, acceptedAtMs }) => ({
@@ -107,11 +107,11 @@ export async function readEventIdUse(
       type,
       accepted_at: new Date(acceptedAtMs).toISOString(),
     })),
-    refused: refused.toSorted((a, b) => a.at.localeCompare(b.at)),
+    refused: rejected.toSorted((a, b) => a.at.localeCompare(b.at)),
   };
 }
 
-function refusalOf({ subject, data }: StoredMessage): EventIdUse["refused"] {
+function rejectionOf({ subject, data }: StoredMessage): EventIdUse["refused"] {
   const { tenant = "" } = parseEvent(subject) ?? {};
   const note = JSON.parse(Buffer.from(data).toString()) as Partial<TakenNote> | null;
   const { kind, holder = "", at = "" } = note ?? {};

@@ -97,12 +97,12 @@ export function standingsOf(
   event?: Pick<StoredEvent, "body">,
 ): Pick<EventHistory, "routed_at" | "routed_by" | "deliveries"> {
   const note = parseRoutingNote(stored);
-  const refused = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
+  const denied = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
   const attempts = parseAttempts(stored);
   const visible = attempts.filter(({ partner: { namespace, name } }) => mayNamePartner(view, `${namespace}/${name}`));
   const signatures =
     event === undefined ? {} : { signatureOf: signaturesOf(event, visible, view), requestOf: requestsOf(view) };
-  const notes = { handled: parseHandled(stored), refused, nowMs, ...signatures };
+  const notes = { handled: parseHandled(stored), denied, nowMs, ...signatures };
   const all = deliveryHistories(attempts, waiting, notes);
   // The note could reveal another partner to a narrowed caller.
   const shown = isNarrowed(view) ? undefined : note;
@@ -118,8 +118,8 @@ export function standingsOf(
  */
 export async function waitingPartners(deps: HistoryDeps, event: StoredEvent, findBlock?: FindBlock): Promise<Waiting> {
   const wanting = deps.table().partnersFor(event);
-  const refused = deps.table().refusedFor(event);
-  if (wanting.length + refused.length === 0) return new Map();
+  const denied = deps.table().deniedFor(event);
+  if (wanting.length + denied.length === 0) return new Map();
   const isRouted = (await deps.events.routedUpTo()) >= event.seq;
   const find = async (
     partner: Partner,
@@ -136,7 +136,7 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent, fin
   const unrouted = isRouted ? undefined : { generation: 0 };
   const reads = [
     ...wanting.map((partner) => find(partner, unrouted)),
-    ...refused.map((partner) => find(partner, undefined)),
+    ...denied.map((partner) => find(partner, undefined)),
   ];
   return new Map((await Promise.all(reads)).flat());
 }

@@ -8,7 +8,7 @@ export interface Backpressure {
   poll(): Promise<void>;
 }
 
-/** Share of the maximum size above which ingest refuses events. Events that are being stored still fit. */
+/** Share of the maximum size above which ingest rejects events. Events that are being stored still fit. */
 const fullShare = 0.95;
 /** Share of the maximum size below which ingest accepts events again. */
 const resumeShare = 0.9;

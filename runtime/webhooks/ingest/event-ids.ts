@@ -63,10 +63,10 @@ export function eventIdProblem(
   };
 }
 
-/** The refusal of an event whose id belongs to another tenant. Its message does not name that tenant. */
+/** The rejection of an event whose id belongs to another tenant. Its message does not name that tenant. */
 export class EventIdTaken extends ApiError {
   readonly eventId: string;
-  /** The tenant of the refused event. */
+  /** The tenant of the rejected event. */
   readonly tenant: string;
   /** The tenant that has the id. */
   readonly holder: string;
@@ -86,7 +86,7 @@ export class EventIdTaken extends ApiError {
  * Reports to administrators that a tenant sent an event id of another one: a log line and a stored note. The number of
  * reports is limited, so that no tenant fills log or stream. A note that cannot be stored is only logged.
  *
- * @returns a function for each refusal; it does not wait for the note
+ * @returns a function for each rejection; it does not wait for the note
  */
 export function createTakenIds({ attempts, now, log }: TakenIdsDeps): (taken: EventIdTaken) => void {
   const limit = createLineLimit(now);

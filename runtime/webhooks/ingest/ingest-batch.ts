@@ -3,7 +3,7 @@ import { ApiError } from "../../errors/api-error.ts";
 import type { EventCaller, Ingest, IngestResponse } from "./ingest.ts";
 
 /** The result of one event of a batch. */
-export type BatchItemResult = { readonly response: IngestResponse } | { readonly refusal: ApiError };
+export type BatchItemResult = { readonly response: IngestResponse } | { readonly error: ApiError };
 
 /** Events of a batch that are stored concurrently. */
 const atOnceMax = 32;
@@ -65,7 +65,7 @@ async function ingestOne(ingest: Ingest, item: Uint8Array, caller: EventCaller):
   try {
     return { response: await ingest(item, caller) };
   } catch (error) {
-    if (error instanceof ApiError) return { refusal: error };
+    if (error instanceof ApiError) return { error };
     throw error;
   }
 }

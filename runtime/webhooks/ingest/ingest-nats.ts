@@ -18,7 +18,7 @@ const queueGroup = "ingest";
 
 /**
  * Accepts events on `hg.in.<tenant>`, with the checks and results of `POST /events`. Permissions of NATS decide which
- * client may publish for a tenant. The response follows after the event is stored. The refusal of a message without a
+ * client may publish for a tenant. The response follows after the event is stored. The rejection of a message without a
  * reply subject is only logged.
  *
  * @returns a function that ends the subscription
@@ -42,18 +42,18 @@ async function respondTo(
     if (!isBatch(data)) return accepted(await ingest(data, caller));
     const results = await ingestBatch(ingest, splitBatch(data), caller);
     return {
-      results: results.map((result) => ("response" in result ? accepted(result.response) : refused(result.refusal))),
+      results: results.map((result) => ("response" in result ? accepted(result.response) : rejected(result.error))),
     };
   } catch (error) {
-    const refusal =
+    const apiError =
       error instanceof ApiError
         ? error
         : new ApiError("internal", "Internal error, the event was not stored; send it again with the same id", {
             cause: error,
           });
     if (!isRequest)
-      log.warn({ err: refusal, code: refusal.code, tenant: token }, "event on NATS without a reply subject rejected");
-    return refused(refusal);
+      log.warn({ err: apiError, code: apiError.code, tenant: token }, "event on NATS without a reply subject rejected");
+    return rejected(apiError);
   }
 }
 
@@ -61,7 +61,7 @@ function accepted({ eventId, tenant, duplicate }: IngestResponse): object {
   return { status: 202, event_id: eventId, tenant, duplicate };
 }
 
-function refused({ status, code, message, errors, retryAfterSeconds }: ApiError): object {
+function rejected({ status, code, message, errors, retryAfterSeconds }: ApiError): object {
   const wait = retryAfterSeconds === undefined ? {} : { retry_after_seconds: retryAfterSeconds };
   return { status, error: { code, detail: message, errors, ...wait } };
 }

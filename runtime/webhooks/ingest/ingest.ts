@@ -84,10 +84,10 @@ export function createIngest(deps: IngestDeps): Ingest {
       end(response.duplicate ? "duplicate" : "stored");
       return response;
     } catch (error) {
-      const refusal = apiErrorOf(error);
-      end(outcomeOf(refusal));
-      if (refusal instanceof EventIdTaken) deps.onTaken?.(refusal);
-      throw refusal;
+      const apiError = apiErrorOf(error);
+      end(outcomeOf(apiError));
+      if (apiError instanceof EventIdTaken) deps.onTaken?.(apiError);
+      throw apiError;
     }
   };
 }
@@ -116,7 +116,7 @@ async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSp
   const deadlineMs = performance.now() + giveUpAfterMs;
   for (let tries = 1; ; tries += 1) {
     const result = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });
-    if (result.kind === "refused") throw unavailable("The event store is full", retryAfterFullSeconds, result.detail);
+    if (result.kind === "rejected") throw unavailable("The event store is full", retryAfterFullSeconds, result.detail);
     if (result.kind === "stored") return { eventId, tenant, duplicate: false };
     const known = await untilAnswered(() => readKnown(deps.events, envelope), { giveUpAfterMs });
     if (known !== undefined) return responseFor(known, valid, nonce);
@@ -161,18 +161,18 @@ function apiErrorOf(error: unknown): ApiError {
   );
 }
 
-function outcomeOf(refusal: ApiError): string {
-  const { code } = refusal;
-  if (code === "event_id_reused") return refusal instanceof EventIdTaken ? "taken" : "reused";
+function outcomeOf(apiError: ApiError): string {
+  const { code } = apiError;
+  if (code === "event_id_reused") return apiError instanceof EventIdTaken ? "taken" : "reused";
   return code === "events_unavailable" ? "unavailable" : "refused";
 }
 
-/** Runs a step, or refuses it at once. @throws ApiError, and the errors of the step */
+/** Runs a step, or rejects it at once. @throws ApiError, and the errors of the step */
 type Admit = <T>(bytes: number, step: () => Promise<T>) => Promise<T>;
 
 /**
  * Limits the events that wait for JetStream. While it does not answer, one event at a time probes it, and all others
- * are refused at once.
+ * are rejected at once.
  */
 function createAdmission(isConnected: () => boolean, isFull: () => boolean): Admit {
   const waiting = { events: 0, bytes: 0 };

@@ -115,7 +115,7 @@ function createLeaderRun(
 }
 
 /**
- * Stops routing while the deliveries stream is full. Events then fill their own stream, and ingest refuses producers.
+ * Stops routing while the deliveries stream is full. Events then fill their own stream, and ingest rejects producers.
  */
 function createSizePoll({ context, router, deliveriesBytesMax: bytesMax }: BackgroundParts): () => Promise<void> {
   const { deliveries, partners, log } = context;
@@ -124,7 +124,7 @@ function createSizePoll({ context, router, deliveriesBytesMax: bytesMax }: Backg
   return async () => {
     const { bytes: all } = await deliveries.size();
     const limit = isHeld ? bytesMax * resumeShare : bytesMax;
-    // Deliveries of a held partner have their own limit and are no reason to refuse producers.
+    // Deliveries of a held partner have their own limit and are no reason to reject producers.
     const bytes = all > limit ? all - (await heldBytes()) : all;
     const isTooMuch = bytes > limit;
     if (isTooMuch !== isHeld) {

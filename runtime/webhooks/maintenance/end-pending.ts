@@ -24,7 +24,7 @@ interface PendingEnd extends UnsentReason {
  * The progress after one run.
  *
  * - `more`: the time of the run is over.
- * - `blocked`: the dead letter stream refuses a message; the next run tries again, and nothing is lost.
+ * - `blocked`: the dead letter stream rejects a message; the next run tries again, and nothing is lost.
  * - `done`: all messages were read; `oldestMs` is the acceptance time of the oldest delivery that stays.
  */
 type PendingProgress =
@@ -96,7 +96,7 @@ async function readBatch(context: DeliveryContext, end: PendingEnd, walk: Walk):
   return "next";
 }
 
-/** Logs when the dead letter stream begins to refuse messages, and when it stores them again. */
+/** Logs when the dead letter stream begins to reject messages, and when it stores them again. */
 function logBlocked({ log }: DeliveryContext, { partner, reason }: PendingEnd, walk: Walk, isBlocked: boolean): void {
   if (walk.isBlocked !== isBlocked) {
     walk.isBlocked = isBlocked;
@@ -125,7 +125,7 @@ async function endOne(
   return result;
 }
 
-/** `refused`: the dead letter is refused; `kept`: this pod may not end the delivery any more. */
+/** `refused`: the dead letter is rejected; `kept`: this pod may not end the delivery any more. */
 async function endDelivery(
   context: DeliveryContext,
   end: PendingEnd,
@@ -163,5 +163,5 @@ async function storeUnreadable(
 ): Promise<"ended" | "refused"> {
   const deadLetter = unreadableDeadLetter(partner.key, subject, seq, data);
   const result = await appendDeadLetter(context, deadLetter, "dead");
-  return result.kind === "refused" ? "refused" : "ended";
+  return result.kind === "rejected" ? "refused" : "ended";
 }

@@ -133,8 +133,8 @@ function partnersJob({ context, isLeader, nats, layout, running, settings }: Mai
 }
 
 /**
- * Returns the first sequence to keep, so that old events never cause a refusal; undefined below the limit. Events that
- * are not routed yet always stay, so only these can fill the stream.
+ * Returns the first sequence to keep, so that old events never cause a rejection; undefined below the limit. Events
+ * that are not routed yet always stay, so only these can fill the stream.
  */
 export function firstSeqToKeep(size: StreamSize, bytesMax: number, routedUpTo: number): number | undefined {
   if (size.bytes <= bytesMax * fullShare) return undefined;

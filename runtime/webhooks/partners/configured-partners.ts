@@ -11,7 +11,7 @@ export type RoutingTable = ReturnType<typeof createRoutingTable>;
 
 interface Route {
   readonly matching: readonly Partner[];
-  readonly refused: readonly Partner[];
+  readonly denied: readonly Partner[];
 }
 
 /** Limit of cached routes, because producers choose types and tenants. A full cache is cleared. */
@@ -80,16 +80,16 @@ export function createRoutingTable(partners: readonly Partner[], configuration?:
     const known = cache.get(key);
     if (known !== undefined) return known;
     const matching = partners.filter(({ matches }) => matches(event));
-    const refused = partners.filter(({ isRefused }) => isRefused(event));
+    const denied = partners.filter(({ isDenied }) => isDenied(event));
     if (cache.size >= cachedMax) cache.clear();
-    cache.set(key, { matching, refused });
-    return { matching, refused };
+    cache.set(key, { matching, denied });
+    return { matching, denied };
   };
   return {
     /** Returns the partners that subscribe to the event, in the order of the configuration. */
     partnersFor: (event: EventFacts) => routeOf(event).matching,
     /** Returns the partners whose right to the event was withdrawn, in the order of the configuration. */
-    refusedFor: (event: EventFacts) => routeOf(event).refused,
+    deniedFor: (event: EventFacts) => routeOf(event).denied,
     /** Hash of the configuration that it is built from. @default unknown */
     configuration,
   };

@@ -39,7 +39,7 @@ interface ConfiguredNow {
   readonly mayExist: (token: string) => boolean;
 }
 
-/** Registers the partner. @throws Error when the bucket refuses the entry, or the process ends */
+/** Registers the partner. @throws Error when the bucket rejects the entry, or the process ends */
 export type ListPartner = (partner: NamedPartner) => Promise<void>;
 
 /** Lifetime of a result. */

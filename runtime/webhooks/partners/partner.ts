@@ -28,7 +28,7 @@ export interface Partner {
   readonly clientSecret?: string;
   readonly matches: Matcher;
   /** Matches an event whose right was withdrawn and that no other subscription selects. */
-  readonly isRefused: Matcher;
+  readonly isDenied: Matcher;
   /** Returns the URL for events of this type. */
   urlFor(type: string): URL;
 }
@@ -101,7 +101,7 @@ function compilePartner(
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
     matches: (event) => (event.only === undefined ? event.about !== key && subscribes(event) : event.only === key),
-    isRefused: (event) => event.only === undefined && event.about !== key && isWithdrawn(event) && !subscribes(event),
+    isDenied: (event) => event.only === undefined && event.about !== key && isWithdrawn(event) && !subscribes(event),
     urlFor: urlsOf(config.endpoint.url),
   };
 }

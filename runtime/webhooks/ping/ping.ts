@@ -105,7 +105,7 @@ async function store(deps: PingDeps, partner: Partner, tenant: string): Promise<
   const { headers, bytes } = messageOf(deps, partner, { eventId, tenant, nowMs, nonce });
   const found = await orEventsUnavailable(async () => {
     const result = await untilAnswered(() => deps.events.store({ tenant, idhash, headers, bytes }), { giveUpAfterMs });
-    if (result.kind === "refused") throw new Error(result.detail);
+    if (result.kind === "rejected") throw new Error(result.detail);
     return untilAnswered(() => deps.events.readOfAny(idhash), { giveUpAfterMs });
   });
   const event = found === undefined ? undefined : readEvent(found);

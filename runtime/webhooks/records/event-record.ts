@@ -119,12 +119,12 @@ const digitsMax = 16;
 
 const form = /^c=(?<configuration>[0-9a-f]{1,64})(?:;g=(?<generation>\d{1,15}))?(?:;|$)/u;
 
-/** Records that a tenant sent an event id of another one. Stored among the attempts of the tenant that was refused. */
+/** Records that a tenant sent an event id of another one. Stored among the attempts of the tenant that was rejected. */
 export interface TakenNote {
   readonly kind: "id_taken";
   /** The tenant that has the id. */
   readonly holder: string;
-  /** Time of the first refusal by JetStream's clock, ISO 8601 UTC. */
+  /** Time of the first rejection by JetStream's clock, ISO 8601 UTC. */
   readonly at: string;
 }
 

@@ -182,7 +182,7 @@ async function storeNote(
     ...(note === undefined ? {} : { note }),
   };
   const result = await attempts.append(tenant, eventHash(eventId), JSON.stringify(handled));
-  if (result.kind === "refused") {
+  if (result.kind === "rejected") {
     throw new ApiError("events_unavailable", "The acknowledgement cannot be stored at the moment", {
       cause: result.detail,
       retryAfterSeconds: 1,

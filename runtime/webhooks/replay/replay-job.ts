@@ -136,7 +136,7 @@ export function sumOf(a: ReplayTally, b: ReplayTally): ReplayTally {
 /** The keys of the bucket are `job-<id>` and `cancel-<id>`. */
 export function createReplayStore(bucket: Bucket) {
   return {
-    /** @throws Unanswered, or Error when JetStream refuses the write */
+    /** @throws Unanswered, or Error when JetStream rejects the write */
     save: async (job: ReplayJob) => void (await bucket.put(jobPrefix + job.id, JSON.stringify(job))),
     /** @throws Unanswered */
     get: async (id: string) => {

@@ -140,7 +140,7 @@ async function replayOne(deps: RunDeps, job: ReplayJob, unit: ReplayUnit): Promi
         () => deps.deliveries.publishFirst(deliveryMessage(delivery, unit.partner.lane, unit.body)),
         { signal: deps.ending },
       );
-      if (result.kind === "refused") {
+      if (result.kind === "rejected") {
         const { eventId, partner } = unit;
         const message = `JetStream rejects the delivery of event ${eventId} to ${partner.label}: ${result.detail}`;
         throw new ReplayFault(message, result.code === tooLargeCode);

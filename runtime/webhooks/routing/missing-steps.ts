@@ -152,7 +152,7 @@ export async function ensureDelivery(
   // A delivery that has begun goes on.
   if (step.hop === 0 && deps.backlogs.isFull(partner)) {
     const unsent = { delivery: step, partner, body: event.body, before: [] };
-    // A delivery whose dead letter is refused waits in the backlog.
+    // A delivery whose dead letter is rejected waits in the backlog.
     if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return "gone_on";
   }
   const isStored = await storeStep(deps, {
@@ -160,7 +160,7 @@ export async function ensureDelivery(
     publish: (delivery) => deps.deliveries.publishFirst(deliveryMessage(delivery, partner.lane, event.body)),
     hasGoneOn: async () => !(await isMissing()),
     partner: partner.label,
-    refusal: "delivery not stored yet",
+    warning: "delivery not stored yet",
   });
   if (!isStored) return "gone_on";
   if (event.only === undefined) deps.metrics.routed.inc();
@@ -174,16 +174,16 @@ export interface RouterDeps extends DeliveryContext {
 }
 
 /** Keeps a note far below the size that NATS allows per message. */
-const refusedMax = 1_024;
+const deniedMax = 1_024;
 
-/** Refusals of a note after which the event continues without it. */
+/** Rejections of a note after which the event continues without it. */
 const triesMax = 5;
 
 /** Result of the routing table for one event. */
 export interface Route {
   readonly partners: readonly Partner[];
   /** Partners whose subscriptions match but whose right was withdrawn. */
-  readonly refused: readonly Partner[];
+  readonly denied: readonly Partner[];
   /** Hash of the configuration; undefined if unknown. */
   readonly configuration?: string | undefined;
 }
@@ -197,17 +197,17 @@ export interface Route {
 export async function storeRoutingNote(
   context: DeliveryContext,
   event: StoredEvent,
-  { partners, refused, configuration }: Route,
+  { partners, denied, configuration }: Route,
 ): Promise<void> {
-  if (partners.length > 0 && refused.length === 0) return;
+  if (partners.length > 0 && denied.length === 0) return;
   const { ending: signal, metrics, log } = context;
-  const names = refused.slice(0, refusedMax).map(({ config: { uid, namespace, name } }) => ({ uid, namespace, name }));
+  const names = denied.slice(0, deniedMax).map(({ config: { uid, namespace, name } }) => ({ uid, namespace, name }));
   const at = new Date(context.now()).toISOString();
   const routedBy = configuration === undefined ? {} : { routedBy: routedByText(configuration) };
   const note: RoutingNote = { kind: "routed", at, deliveries: partners.length, refused: names, ...routedBy };
   const { tenant, eventId } = event;
   const append = () => context.attempts.append(tenant, eventHash(eventId), JSON.stringify(note));
-  for (let tries = 1; (await untilAnswered(append, { signal })).kind === "refused"; tries += 1) {
+  for (let tries = 1; (await untilAnswered(append, { signal })).kind === "rejected"; tries += 1) {
     if (tries === triesMax) {
       log.error({ eventId, tenant }, "routing note not stored, event routed without it");
       break;
@@ -215,7 +215,7 @@ export async function storeRoutingNote(
     await sleep(pauseAfter(tries), undefined, { signal, ref: false });
   }
   if (event.only === undefined)
-    metrics.unrouted.inc({ reason: refused.length > 0 ? "not_permitted" : "no_subscription" });
+    metrics.unrouted.inc({ reason: denied.length > 0 ? "not_permitted" : "no_subscription" });
 }
 
 /** Reads the routing note of an event from the leader. @throws Unanswered when the process must end first */

@@ -105,7 +105,7 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
 }
 
 function routeOf(table: RoutingTable, event: StoredEvent): Route {
-  return { partners: table.partnersFor(event), refused: table.refusedFor(event), configuration: table.configuration };
+  return { partners: table.partnersFor(event), denied: table.deniedFor(event), configuration: table.configuration };
 }
 
 /** The step with the configuration of this routing, unless an earlier routing of the event left one. */
@@ -187,7 +187,7 @@ function attemptsOfRoute(
 ): readonly (Promise<boolean> | undefined)[] {
   const { event, message } = work;
   // A note would end the recovery of a direct attempt.
-  const isDirect = message.deliveryCount === 1 && to.refused.length === 0 && event.only === undefined;
+  const isDirect = message.deliveryCount === 1 && to.denied.length === 0 && event.only === undefined;
   // After a redelivery, an attempt that has not begun is stored, so that its worker looks for a record first.
   const source = { body: event.body, isHeld: () => work.message === message && message.isHeld() };
   return missing.map(({ partner, step }) =>

@@ -205,7 +205,7 @@ function lateFault(host: string, phase: "connect" | "tls"): ConnectFault {
   return new ConnectFault("connect_timeout", `${host}: no ${phase} in time`);
 }
 
-/** Resolves when the server has accepted the client certificate, or has not refused it in time. */
+/** Resolves when the server has accepted the client certificate, or has not rejected it in time. */
 async function accepted(socket: TLSSocket, host: string, ticket: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   await new Promise<void>((resolve, reject) => {

@@ -6,7 +6,7 @@
  * - `connect`: refused, unreachable or no route.
  * - `connect_timeout`: DNS look-up, TCP and TLS together exceeded their time.
  * - `tls`: the handshake failed or the certificate is not trusted.
- * - `client_certificate`: the endpoint refused the client certificate, or requires one.
+ * - `client_certificate`: the endpoint rejected the client certificate, or requires one.
  * - `reset`: the connection ended before a response.
  * - `first_byte_timeout`: the request was sent, but the head of the response did not arrive in time.
  * - `timeout`: the time of the attempt ended before the request could be sent.

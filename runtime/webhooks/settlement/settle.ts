@@ -8,7 +8,7 @@ import { outcomeCode, type FailureOutcome, type AttemptOutcome, type OutcomeCode
  *
  * - `delivered`: any 2xx.
  * - `retry`: the next attempt starts at `atMs`, Unix milliseconds.
- * - `rejected`: the partner explicitly refused this event.
+ * - `rejected`: the partner explicitly rejected this event.
  * - `dead`: the next attempt would come too late; the delivery is exhausted.
  * - `disabled`: 410; the delivery is dead-lettered and the partner gets nothing more until its resource is edited.
  *
@@ -29,7 +29,7 @@ interface AttemptedDelivery {
   readonly acceptedAtMs: number;
 }
 
-/** Statuses with which a partner refuses an event for good. Source: seed "Webhook Event Delivery" §7. */
+/** Statuses with which a partner rejects an event for good. Source: seed "Webhook Event Delivery" §7. */
 const rejectingStatuses: ReadonlySet<number> = new Set([400, 401, 403, 404, 422]);
 
 /** Statuses whose `Retry-After` counts. Source: seed "Webhook Event Delivery" §7, RFC 9110 §10.2.3. */

@@ -1,6 +1,6 @@
 import type { Settlement } from "./settle.ts";
 
-/** State of a dead letter: the partner refused the event, or its retries ended. */
+/** State of a dead letter: the partner rejected the event, or its retries ended. */
 export type DeadLetterState = "rejected" | "dead";
 
 /** Attempts of one generation that fail before a delivery counts as failing. */

@@ -217,7 +217,7 @@ async function move(context: DeliveryContext, work: Work, place: MovePlace, stor
     publish: (step, seq) => store(deliveryMessage(step, place.lane, message.data), { subject: message.subject, seq }),
     hasGoneOn: () => isElsewhere(context, delivery, place),
     partner: place.label,
-    refusal: "not moved yet",
+    warning: "not moved yet",
   });
   work.message.ack();
 }

@@ -5,7 +5,7 @@ import { createStreamWrites, type StreamWrites } from "../../../runtime/nats/str
 import { ManualClock } from "../../support/manual-clock.ts";
 
 const stored: PublishResult = { kind: "stored", seq: 1 };
-const refused = (code: number): PublishResult => ({ kind: "refused", code, detail: "insufficient resources" });
+const refused = (code: number): PublishResult => ({ kind: "rejected", code, detail: "insufficient resources" });
 const silent = (reason: "timeout" | "disconnected"): never => {
   throw new Unanswered("evt", reason);
 };

@@ -108,7 +108,7 @@ describe("the report", () => {
   test("keeps the applied version of a shard whose newer one cannot be applied, and reports why", () => {
     start();
     const next = stateOf({ acme: { changes: { "endpoint.timeoutSeconds": 9 }, generation: 2 } }, 2);
-    status.refused = { state: next, reason: "no room" };
+    status.rejected = { state: next, reason: "no room" };
     const { shards } = reportOf(status);
     const changed = Object.keys(acme.shards).filter((name) => acme.shards[name]?.sha256 !== next.shards[name]?.sha256);
     expect(changed).toHaveLength(1);

@@ -73,7 +73,7 @@ export interface MemoryContext {
 }
 
 export const stored: PublishResult = { kind: "stored", seq: 7 };
-export const refused: PublishResult = { kind: "refused", code: 10_077, detail: "maximum bytes exceeded" };
+export const refused: PublishResult = { kind: "rejected", code: 10_077, detail: "maximum bytes exceeded" };
 export const unexpected: PublishResult = { kind: "unexpected" };
 export const duplicate: PublishResult = { kind: "duplicate", seq: 3 };
 

@@ -103,7 +103,7 @@ async function respond(request: IncomingMessage, response: ServerResponse): Prom
   response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(storeResponse(parameters)));
 }
 
-/** A request to the API server. @throws Error with its response when it refuses */
+/** A request to the API server. @throws Error with its response when it rejects */
 async function kubernetes(method: string, path: string, body?: Json): Promise<Json> {
   const account = (file: string): string => readFileSync(`${accountFolder}/${file}`, "utf8");
   const type = method === "PATCH" ? "application/apply-patch+yaml" : "application/json";
@@ -195,7 +195,7 @@ async function isProgrammed(path: string): Promise<true> {
   );
 }
 
-/** Calls the product's API as the service account. @throws Error with its response when it refuses */
+/** Calls the product's API as the service account. @throws Error with its response when it rejects */
 async function call(path: string, init: RequestInit = {}): Promise<Json> {
   const authorization = `Bearer ${readFileSync("/var/run/secrets/heliograph/token", "utf8")}`;
   const headers = { authorization, "content-type": "application/json" };

@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { createAudit, isAudited, type RefusedAccess } from "../../../../runtime/http/server/request-log.ts";
+import { createAudit, isAudited, type RejectedAccess } from "../../../../runtime/http/server/request-log.ts";
 
-const refused: RefusedAccess = {
+const refused: RejectedAccess = {
   code: "tenant_forbidden",
   detail: "this caller is not allowed to read the tenant b",
   correlationId: "c-1",

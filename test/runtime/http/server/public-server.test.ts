@@ -233,11 +233,11 @@ describe("the log and the metrics of a request", () => {
   });
 
   test("hold a line of audit for each refused part of a successful request", async () => {
-    const refused = [
-      { item: "a", refusal: new ApiError("region_forbidden", "not there") },
-      { item: "b", refusal: new ApiError("invalid_step", "too fine") },
+    const rejected = [
+      { item: "a", apiError: new ApiError("region_forbidden", "not there") },
+      { item: "b", apiError: new ApiError("invalid_step", "too fine") },
     ];
-    answer = async () => ({ status: 200, body: {}, refused });
+    answer = async () => ({ status: 200, body: {}, rejected });
     await get("/things/1");
     expect(logLines.filter(({ audit }) => audit === "refused")).toMatchObject([
       { code: "region_forbidden", item: "a", client: "dashboards", route: "/things/:id" },

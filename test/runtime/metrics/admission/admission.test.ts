@@ -163,7 +163,7 @@ describe("a client that has used up its quota", () => {
       new AbortController().signal,
       { correlationId: "id", nowMs },
     );
-    const ends = results.map((result) => ("response" in result ? result.response.status : result.refusal.code));
+    const ends = results.map((result) => ("response" in result ? result.response.status : result.error.code));
     expect([
       status,
       ends.filter((end) => end === 200).length,
@@ -185,7 +185,7 @@ describe("a client that has used up its quota", () => {
       correlationId: "id",
       nowMs,
     });
-    expect(results.map((result) => ("response" in result ? result.response.status : result.refusal.code))).toEqual([
+    expect(results.map((result) => ("response" in result ? result.response.status : result.error.code))).toEqual([
       200,
       "cost_exceeded",
       200,

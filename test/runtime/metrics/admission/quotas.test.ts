@@ -134,8 +134,8 @@ describe("cost units", () => {
     const running = await quotas.admit(busy, { requests: 1, costs: costs(1) }, () => undefined);
     const refused = { code: "cost_exceeded", retryAfterSeconds: undefined };
     const decided = await quotas.decide(busy, { requests: 1, costs: costs(101) }, () => undefined);
-    expect([await refusalOf(quotas, busy, 101), decided.refusal]).toMatchObject([refused, refused]);
-    expect(decided.refusal?.message).toMatch(/waiting does not help; no coarser step fits; .+ fewer groups$/u);
+    expect([await refusalOf(quotas, busy, 101), decided.error]).toMatchObject([refused, refused]);
+    expect(decided.error?.message).toMatch(/waiting does not help; no coarser step fits; .+ fewer groups$/u);
     expect(await refusalOf(quotas, busy, 1)).toMatchObject({ retryAfterSeconds: 1 });
     running.end();
   });

@@ -97,9 +97,9 @@ describe("a decision without a charge", () => {
         for (const { place, cost: points, waitMs } of steps) {
           cluster.nowMs += waitMs;
           const cost = { requests: 1, costs: new Map([["cpu_util", points]]) };
-          const { refusal } = await quotasOf(cluster, place).decide(own, cost, () => undefined);
+          const { error } = await quotasOf(cluster, place).decide(own, cost, () => undefined);
           const answer = await admit(cluster, place, own, points);
-          expect(refusal).toEqual(answer instanceof ApiError ? answer : undefined);
+          expect(error).toEqual(answer instanceof ApiError ? answer : undefined);
           counts[answer instanceof ApiError ? "refused" : "admitted"] += 1;
         }
       }),

@@ -105,7 +105,7 @@ async function valuesOf(plan: Plan, from: Stores, finished: FinishedMetrics) {
     slices,
     finished,
     correlationId: "test",
-    showsRefusals: false,
+    showsMessages: false,
     observe: () => undefined,
   });
   return result.series.map(({ values }) => [...values]);

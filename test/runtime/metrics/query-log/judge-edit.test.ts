@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { PreviewedQueries } from "../../../../api/previews.ts";
 import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { createAdmission } from "../../../../runtime/metrics/admission/admission.ts";
-import { refuseSunset } from "../../../../runtime/metrics/planning/catalog-entry.ts";
+import { rejectSunset } from "../../../../runtime/metrics/planning/catalog-entry.ts";
 import { makePlan } from "../../../../runtime/metrics/planning/plan.ts";
 import { makeQuery } from "../../../../runtime/metrics/planning/query.ts";
 import { createCollection, createEditJudge, shownMax } from "../../../../runtime/metrics/query-log/judge-edit.ts";
@@ -63,7 +63,7 @@ describe("an edit of a catalog", () => {
       });
       const asked = (): void => {
         const { metrics } = makeQuery(parameters(pairs), reader, contextOf(edited), nowMs);
-        refuseSunset(
+        rejectSunset(
           metrics.map(({ entry }) => entry.metric),
           nowMs,
         );

@@ -82,7 +82,7 @@ function installation(situation: Situation) {
       slices,
       finished,
       correlationId: "test",
-      showsRefusals: false,
+      showsMessages: false,
       observe: () => undefined,
     });
     const response = queryResponse(plan, result, { snapshot: snapshotOf(result, plan.query), slices, cache: "" });

@@ -116,7 +116,7 @@ describe("the choice of credentials", () => {
     choice.offer(next);
     expect([of(choice), choice.isPending()]).toEqual(["old", true]);
     choice.preferNewest();
-    choice.refused();
+    choice.rejected();
     expect(of(choice)).toBe("old");
     choice.accepted();
     expect(choice.isPending()).toBe(true);
@@ -128,13 +128,13 @@ describe("the choice of credentials", () => {
   test("tries both by turns after refusals, the newest of several among them", () => {
     const choice = createCredentialChoice(old);
     choice.offer(next);
-    choice.refused();
+    choice.rejected();
     expect(of(choice)).toBe("next");
     choice.offer(third);
     expect(of(choice)).toBe("third");
-    choice.refused();
+    choice.rejected();
     expect(of(choice)).toBe("old");
-    choice.refused();
+    choice.rejected();
     expect(of(choice)).toBe("third");
   });
 

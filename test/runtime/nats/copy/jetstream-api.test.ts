@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
-import { callJetStream, JetStreamRefusal } from "../../../../runtime/nats/copy/jetstream-api.ts";
+import { callJetStream, JetStreamApiError } from "../../../../runtime/nats/copy/jetstream-api.ts";
 
 /** A connection whose requests have these outcomes in order. */
 function scripted(...outcomes: readonly (string | Error)[]): NatsConnectionHandle {
@@ -26,5 +26,5 @@ test("a call that may have had its effect is made once", async () => {
   const unanswered = new Unanswered(subject, "timeout");
   await expect(callJetStream(scripted(unanswered), "STREAM.DELETE.S")).rejects.toBe(unanswered);
   const refusal = '{"error":{"code":503,"err_code":10008,"description":"temporarily unavailable"}}';
-  await expect(callJetStream(scripted(refusal), "STREAM.DELETE.S")).rejects.toThrow(JetStreamRefusal);
+  await expect(callJetStream(scripted(refusal), "STREAM.DELETE.S")).rejects.toThrow(JetStreamApiError);
 });

@@ -95,7 +95,7 @@ describe("a retry", () => {
       {},
       50 + 100 + 200 + 400 + 800 + 1_000 + 1_000,
       [0, 50, 150, 350, 750, 1_550, 2_550]
-        .map((passedMs) => `${again("3:0", 5, passedMs)}: refused`)
+        .map((passedMs) => `${again("3:0", 5, passedMs)}: rejected`)
         .concat(`${again("3:0", 5, 3_550)}: stored`),
     ],
     ["that another pod has stored is left alone", [unexpected], { live }, 0, [`${again("3:0")}: unexpected`]],
@@ -129,7 +129,7 @@ describe("a retry", () => {
     memory.ending.abort(new Error("ends"));
     await carried;
     expect(end.error).toEqual(new Error("ends"));
-    expect(memory.done.at(-1)).toBe(`${again("3:0")}: refused`);
+    expect(memory.done.at(-1)).toBe(`${again("3:0")}: rejected`);
     expect(memory.clock.waiting).toBe(0);
   });
 });
@@ -140,10 +140,10 @@ describe("a dead letter that is refused", () => {
     memory.answers.deadLetter.push(refused, refused, refused);
     expect(await throughout(memory, { kind: "dead", reason: "status_500" })).toBe(10_000 + 5_000);
     expect(memory.done).toEqual([
-      "letter: refused",
+      "letter: rejected",
       "block",
-      "letter: refused",
-      "letter: refused",
+      "letter: rejected",
+      "letter: rejected",
       "letter: stored",
       "unblock",
       "ack 5",
@@ -157,7 +157,7 @@ describe("a dead letter that is refused", () => {
     await quiet();
     memory.ending.abort(new Error("ends"));
     await carried;
-    expect(memory.done).toEqual(["letter: refused", "block", "unblock"]);
+    expect(memory.done).toEqual(["letter: rejected", "block", "unblock"]);
   });
 
   test("holds the attempts that were recorded", async () => {

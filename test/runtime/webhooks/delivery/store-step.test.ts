@@ -19,7 +19,7 @@ test.each<[string, readonly (() => PublishResult)[], boolean]>([
     publish: async () => left.shift()?.() ?? stored,
     hasGoneOn: async () => true,
     partner: "default/one",
-    refusal: "delivery not stored yet",
+    warning: "delivery not stored yet",
   });
   expect({ isStored, left }).toEqual({ isStored: expected, left: [] });
 });

@@ -14,7 +14,7 @@ const answered = (status: number): RecordedOutcome => ({
   bodyTruncated: true,
 });
 const nowMs = Date.UTC(2026, 0, 1, 1);
-const unnoted = { handled: [], refused: [], nowMs };
+const unnoted = { handled: [], denied: [], nowMs };
 const retry: Settlement = { kind: "retry", atMs: Date.UTC(2026, 0, 2), reason: "status_503" };
 
 function record(attempt: number, settlement: Settlement, fields: Partial<AttemptRecord> = {}): AttemptRecord {
@@ -189,7 +189,7 @@ describe("the history of a delivery", () => {
       { state: "in_delivery", reason: "status_503" },
     ],
   ])("%s says so, and promises no time", (_sentence, attempts, waiting, unrouted, expected) => {
-    const found = deliveryHistories(attempts, waiting, { ...unnoted, refused: unrouted });
+    const found = deliveryHistories(attempts, waiting, { ...unnoted, denied: unrouted });
     expect(found).toMatchObject([{ partner: "shop/one", next_attempt_at: null, ...expected }]);
   });
 

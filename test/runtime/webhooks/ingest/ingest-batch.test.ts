@@ -66,7 +66,7 @@ describe("a batch", () => {
     };
     const items = Array.from({ length: 100 }, (_, index) => Buffer.from(String(index)));
     const results = await ingestBatch(ingest, items, { tenants: ["*"] });
-    expect(results.map((result) => ("response" in result ? result.response.eventId : result.refusal.message))).toEqual(
+    expect(results.map((result) => ("response" in result ? result.response.eventId : result.error.message))).toEqual(
       items.map(String),
     );
     expect(most).toBe(32);

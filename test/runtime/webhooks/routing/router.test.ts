@@ -96,7 +96,7 @@ describe("an event", () => {
     await started(memory, [one]);
     memory.answers.publishFirst.push(refused, refused, refused);
     await route(memory);
-    const tries = (): number => memory.done.filter((line) => line.endsWith("refused")).length;
+    const tries = (): number => memory.done.filter((line) => line.endsWith("rejected")).length;
     for (const [pauseMs, before] of [
       [50, 1],
       [100, 2],
@@ -142,7 +142,7 @@ describe("an event", () => {
     memory.ending.abort(new Error("ends"));
     await quiet();
     await router.stop(0);
-    expect(memory.done).toEqual([`first ${idOf(one)}:0:1:0: refused`]);
+    expect(memory.done).toEqual([`first ${idOf(one)}:0:1:0: rejected`]);
     expect(memory.clock.waiting).toBe(0);
   });
 
