@@ -3,7 +3,7 @@ import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import { listNames } from "../authorization/access.ts";
 import type { MissingPart } from "../merge/merge-scalars.ts";
 import { type MergedSeries, mergedSeriesMax, mergeMetric } from "../merge/merge.ts";
-import type { Plan } from "../planning/plan.ts";
+import { compareLabels, type Plan } from "../planning/plan.ts";
 import { measureName, type QueriedMetric, type Query } from "../planning/query.ts";
 import { writtenFilters } from "../request/parameters.ts";
 import { firstPointMs, widthApart } from "../request/window.ts";
@@ -14,14 +14,13 @@ import {
   type FinishedSeries,
   moveMissing,
   moveSeries,
-  newText,
-  type NumberReads,
   type PointReads,
-  readsOf,
-  sortedByLabels,
   type Span,
 } from "./moved-window.ts";
 import type { PartResult } from "./read-part.ts";
+
+/** Numbers of reads; equal reads have equal numbers. */
+type NumberReads = (read: object) => number;
 
 /** What finishing needs besides the parts. */
 export interface Finishing {
@@ -58,12 +57,34 @@ export function* finishMetric(
   return made;
 }
 
+/** The reads of all points of a metric; undefined when some points are of no known read. */
+function readsOf(parts: readonly PartResult[], { count }: PointGrid, numberOf: NumberReads): PointReads | undefined {
+  const reads: Float64Array[] = [];
+  for (const { ranges, layout } of parts) {
+    // Native histograms of a window have one layout, so that their points depend on each other.
+    if (layout !== undefined) return undefined;
+    for (const { pieces } of ranges) {
+      if (pieces === undefined) return undefined;
+      const own = new Float64Array(count);
+      for (const { read, offset, count: points } of pieces) own.fill(numberOf(read), offset, offset + points);
+      if (own.includes(0)) return undefined;
+      reads.push(own);
+    }
+  }
+  return reads;
+}
+
 type Made = Pick<FinishedMetric, "series" | "groupsMax" | "missing">;
 
 function* finishAfresh({ recipe }: QueriedMetric, parts: readonly PartResult[], plan: Plan): Generator<Step, Made> {
   const { merged, groups, missing } = yield* mergeAll(recipe, parts, plan);
-  const series = sortedByLabels(merged.map((one) => ({ ...one, text: newText() })));
+  const series = sortedByLabels(merged.map((one) => ({ ...one, text: { written: undefined, moved: undefined } })));
   return { series, groupsMax: groups, missing };
+}
+
+/** Sorts series by labels. */
+function sortedByLabels<Series extends MergedSeries>(series: readonly Series[]): readonly Series[] {
+  return series.toSorted((a, b) => compareLabels(a.labels, b.labels));
 }
 
 /** Merges the points of the span only. Undefined when all groups together could be too many. */

@@ -2,14 +2,10 @@ import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import { joinSeries } from "../cache/series-kind.ts";
 import { createMissingParts, type MissingPart } from "../merge/merge-scalars.ts";
 import type { MergedSeries } from "../merge/merge.ts";
-import { compareLabels } from "../planning/plan.ts";
 import type { PartResult } from "./read-part.ts";
 
 /** The number of the read of each point, for every range query of every part. Points of equal reads are equal. */
 export type PointReads = readonly Float64Array[];
-
-/** Numbers of reads; equal reads have equal numbers. */
-export type NumberReads = (read: object) => number;
 
 /** The finished series of one metric over one grid. */
 export interface FinishedMetric {
@@ -26,27 +22,6 @@ export interface FinishedMetric {
 /** A merged series and its written points. */
 export interface FinishedSeries extends MergedSeries {
   readonly text: SeriesText;
-}
-
-/** The reads of all points of a metric; undefined when some points are of no known read. */
-export function readsOf(
-  parts: readonly PartResult[],
-  { count }: PointGrid,
-  numberOf: NumberReads,
-): PointReads | undefined {
-  const reads: Float64Array[] = [];
-  for (const { ranges, layout } of parts) {
-    // Native histograms of a window have one layout, so that their points depend on each other.
-    if (layout !== undefined) return undefined;
-    for (const { pieces } of ranges) {
-      if (pieces === undefined) return undefined;
-      const own = new Float64Array(count);
-      for (const { read, offset, count: points } of pieces) own.fill(numberOf(read), offset, offset + points);
-      if (own.includes(0)) return undefined;
-      reads.push(own);
-    }
-  }
-  return reads;
 }
 
 /** The span of all points of a grid whose reads differ from those of an earlier grid with the same step. */
@@ -115,7 +90,7 @@ export function* moveSeries(
       ...own,
       values: wide(values),
       bounds: bounds && { low: wide(bounds.low), high: wide(bounds.high) },
-      text: newText(),
+      text: { written: undefined, moved: undefined },
     };
   }
 }
@@ -141,11 +116,6 @@ export function moveMissing(
     moved.add({ ...part, points });
   }
   return moved.all();
-}
-
-/** Sorts series by labels. */
-export function sortedByLabels<Series extends MergedSeries>(series: readonly Series[]): readonly Series[] {
-  return series.toSorted((a, b) => compareLabels(a.labels, b.labels));
 }
 
 interface Moving {
@@ -234,11 +204,6 @@ interface SeriesText {
   written: WrittenSeries | undefined;
   /** What the first body copies. */
   moved: Moved<WrittenSeries> | undefined;
-}
-
-/** The text of a series without an earlier body. */
-export function newText(): SeriesText {
-  return { written: undefined, moved: undefined };
 }
 
 /** The text of a series whose points outside of a span are those of an earlier series. */
