@@ -1,5 +1,4 @@
-import { onAbort } from "../limits/abort.ts";
-import { type Clock, pauseUntilAborted } from "../limits/clock.ts";
+import { type Clock, onAbort, pauseUntilAborted } from "../limits/clock.ts";
 
 /** Fewer consecutive failures are no outage: one call can cause them. */
 const failuresMin = 3;

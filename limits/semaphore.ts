@@ -1,4 +1,4 @@
-import { waitInQueue } from "./abort.ts";
+import { waitInQueue } from "./clock.ts";
 
 /** A counting lock. Callers wait in order while all places are taken. */
 export class Semaphore {

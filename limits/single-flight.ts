@@ -1,4 +1,4 @@
-import { untilAborted } from "./abort.ts";
+import { untilAborted } from "./clock.ts";
 
 /**
  * Runs one call per key and shares its result, or its error, with all concurrent callers. A caller with a signal stops

@@ -1,7 +1,7 @@
 import { pageItemsMax } from "../../api/events.ts";
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import { readBoundedBody } from "../../network/bounded-body.ts";
-import { onAbort } from "../../limits/abort.ts";
+import { onAbort } from "../../limits/clock.ts";
 import { withOverlappingAttempts } from "../../network/http-agent.ts";
 import { CommandError } from "../command-line/command.ts";
 import { type ApiResponse, httpErrorOf, unreachable } from "./http-error.ts";

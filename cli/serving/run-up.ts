@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { type Child, startChild } from "../../demo/child-process.ts";
 import { startSurroundings, type Stops } from "../../demo/surroundings.ts";
-import { onAbort } from "../../limits/abort.ts";
+import { onAbort } from "../../limits/clock.ts";
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { say } from "../command-line/terminal.ts";
 import { CommandError, exitCodes, type ExitName } from "../command-line/command.ts";

@@ -1,5 +1,4 @@
-import { onAbort } from "../../limits/abort.ts";
-import type { Clock } from "../../limits/clock.ts";
+import { type Clock, onAbort } from "../../limits/clock.ts";
 import type { Outage } from "../outage.ts";
 import {
   brokenTransport,

@@ -1,7 +1,6 @@
 import { Agent, type Dispatcher, Pool, ProxyAgent, request } from "undici";
-import { untilAborted } from "../../limits/abort.ts";
 import { type ConnectorOptions, overlappingConnector } from "../../network/undici-connector.ts";
-import type { Clock } from "../../limits/clock.ts";
+import { type Clock, untilAborted } from "../../limits/clock.ts";
 import type { ClusterAccess, Credentials } from "./credentials.ts";
 import { KubeError } from "./kube-error.ts";
 

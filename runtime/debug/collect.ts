@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { withinTime } from "../../limits/abort.ts";
+import { withinTime } from "../../limits/clock.ts";
 
 /** One part of a bundle. */
 export interface BundlePart {

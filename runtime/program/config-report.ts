@@ -1,4 +1,4 @@
-import { onAbort } from "../../limits/abort.ts";
+import { onAbort } from "../../limits/clock.ts";
 import type { ConfigReport, ConfigView } from "../http/server/configz.ts";
 import type { DisabledPartners } from "../webhooks/partners/partner-holds.ts";
 import { type ProgramStatus, reportOf } from "./status.ts";

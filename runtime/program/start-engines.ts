@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Gauge, type Registry } from "prom-client";
-import { untilAborted } from "../../limits/abort.ts";
+import { untilAborted } from "../../limits/clock.ts";
 import type { ConfigState } from "../config/config-source.ts";
 import { createMetricsApi } from "../metrics/api/create-metrics-api.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";

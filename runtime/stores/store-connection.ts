@@ -1,6 +1,5 @@
 import { queryDeadlineMsDefault, type StoreConfig } from "../../crds/config.ts";
-import { waitInQueue } from "../../limits/abort.ts";
-import { createRunningClock, type RunningClock } from "../../limits/clock.ts";
+import { createRunningClock, type RunningClock, waitInQueue } from "../../limits/clock.ts";
 import { createPeerHttp, type MakePeerClient } from "./peer/peer-http.ts";
 import { probeStore, type StoreCapabilities } from "./prometheus/probe-store.ts";
 import { createPrometheusClient, type PrometheusClient } from "./prometheus/prometheus-client.ts";

@@ -7,8 +7,7 @@ import { createKubeClient, type KubeClient } from "../../../kube/client/client.t
 import type { ClusterAccess } from "../../../kube/client/credentials.ts";
 import { describeError, isKubeError } from "../../../kube/client/kube-error.ts";
 import { singleTry } from "../../../kube/client/retry.ts";
-import { untilAborted } from "../../../limits/abort.ts";
-import { pauseUntilAborted, systemClock } from "../../../limits/clock.ts";
+import { pauseUntilAborted, systemClock, untilAborted } from "../../../limits/clock.ts";
 import { Outage } from "../../../kube/outage.ts";
 import type { ConfigSource } from "../config-source.ts";
 import { followSecret, followTimes, type FollowListener, type FollowTimes } from "./secret-watch.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { untilAborted } from "../../../limits/abort.ts";
+import { untilAborted } from "../../../limits/clock.ts";
 import { ExpiringMap } from "../../../limits/bounded-map.ts";
 import { type AroundRead, aroundReads, type StoreRead } from "../../stores/read-middleware.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";

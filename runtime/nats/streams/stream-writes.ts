@@ -1,5 +1,4 @@
-import { withinTime } from "../../../limits/abort.ts";
-import type { Clock } from "../../../limits/clock.ts";
+import { type Clock, withinTime } from "../../../limits/clock.ts";
 import { Unanswered } from "../connection/requests.ts";
 import type { PublishResult } from "../messages/publish.ts";
 

@@ -1,5 +1,5 @@
 // Limits on reads of stores: bytes, deadlines, retries, circuit breakers, fan-out. It knows no HTTP.
-import { onAbort, untilAborted } from "../../../limits/abort.ts";
+import { onAbort, untilAborted } from "../../../limits/clock.ts";
 import { StoreError } from "../store-error.ts";
 
 /** The outcome of one of several requests to stores. */

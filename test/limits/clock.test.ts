@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { onAbort, untilAborted, waitInQueue, withinTime } from "../../limits/abort.ts";
+import { onAbort, untilAborted, waitInQueue, withinTime } from "../../limits/clock.ts";
 
 const pending = (): Promise<never> => Promise.withResolvers<never>().promise;
 
