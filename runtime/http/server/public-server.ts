@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
+import { withinTime } from "../../../limits/clock.ts";
 import { usualCaches } from "../../../limits/memory-plan.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
@@ -16,7 +17,7 @@ import { httpLimits } from "./listen-server.ts";
 import { formMediaType, formParameters, isForm, queryParameters } from "./query-string.ts";
 import { createRepeatRequests, type RepeatRequests } from "./repeat-requests.ts";
 import { correlationHeader, correlationIdOf } from "./request-log.ts";
-import { abortOnClose, anonymous, type ApiRequest, type ApiResponse, type Route } from "./route.ts";
+import { anonymous, type ApiRequest, type ApiResponse, type Route } from "./route.ts";
 
 interface PublicServerOptions extends ServerOptions {
   readonly authenticate: Authenticate;
@@ -45,24 +46,10 @@ const noBody = new Uint8Array();
  * before the body is read.
  */
 export function createPublicServer(options: PublicServerOptions): FastifyInstance {
-  const {
-    log,
-    observe,
-    authenticate,
-    readCertificate = createCertificateReader({}),
-    now,
-    repeatBytes = usualCaches.repeats,
-    isEnding = () => false,
-  } = options;
-  const repeatRequests = createRepeatRequests({
-    log,
-    observe,
-    isStill: authenticate.isStill,
-    readCertificate,
-    now,
-    bytesMax: repeatBytes,
-    isEnding,
-  });
+  const { readCertificate = createCertificateReader({}), isEnding = () => false } = options;
+  const { isStill } = options.authenticate;
+  const bytesMax = options.repeatBytes ?? usualCaches.repeats;
+  const repeatRequests = createRepeatRequests({ ...options, isStill, readCertificate, bytesMax, isEnding });
   const app = createHttpServer({ ...options, areAnswersBounded: true, shortcut: repeatRequests.answer });
   app.addHook("preClose", async () => repeatRequests.end());
   app.decorateRequest("caller", undefined);
@@ -73,22 +60,20 @@ export function createPublicServer(options: PublicServerOptions): FastifyInstanc
   return app;
 }
 
-type Authentication = Required<Pick<PublicServerOptions, "authenticate" | "readCertificate">>;
-
 interface Serving extends PublicServerOptions {
   readonly readCertificate: ReadCertificate;
   readonly repeatRequests: RepeatRequests;
 }
 
 function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
-  const { authenticate, readCertificate, readAddress = createAddressReader({}), repeatRequests, now, limits } = options;
+  const { readAddress = createAddressReader({}), repeatRequests, now, limits } = options;
   const { responseTimeoutMs = httpLimits.responseTimeoutMs } = limits ?? {};
   const settings: RouteShorthandOptions = {
     config: { scopes: route.scopes },
     exposeHeadRoute: route.method === "GET",
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     onRequest: async (request) => {
-      request.caller = await callerOf(request, route, { authenticate, readCertificate });
+      request.caller = await callerOf(request, route, options);
       request.client = request.caller.client;
       rejectEncodedBody(request.headers["content-encoding"]);
       rejectForm(route, request.headers["content-type"]);
@@ -114,41 +99,59 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
       if (answer.rejected !== undefined) request.rejectedItems = answer.rejected;
       request.sent = answer.sent;
       reply.code(answer.status).headers(fitLinkHeaders(answer.headers ?? {}));
-      if (isForAll(reply)) setOwnId(request, reply, ownId);
+      setOwnId(request, reply, ownId);
       keepRepeatable(repeatRequests, route, request, { answer, headers: reply.getHeaders() });
       return isKnown(request, reply) ? notModified(reply) : reply.send(answer.body);
     },
   });
 }
 
-/** True when shared caches may store the response. */
-function isForAll(reply: FastifyReply): boolean {
-  return String(reply.getHeader("cache-control")).startsWith("public");
-}
-
-/** A shared response carries an id of its own, since the caller's id means nothing to other callers. */
+/** A response that shared caches may store has an id of its own: the caller's means nothing to other callers. */
 function setOwnId(request: FastifyRequest, reply: FastifyReply, ownId: string): void {
+  if (!String(reply.getHeader("cache-control")).startsWith("public")) return;
   request.answerId = ownId;
   reply.header(correlationHeader, ownId);
-}
-
-interface Answered {
-  readonly answer: ApiResponse;
-  /** All headers of the response. */
-  readonly headers: ReturnType<FastifyReply["getHeaders"]>;
 }
 
 function keepRepeatable(
   repeatRequests: RepeatRequests,
   { path }: Route,
   { raw, caller, body: received }: FastifyRequest,
-  { answer, headers }: Answered,
+  { answer, headers }: { readonly answer: ApiResponse; readonly headers: ReturnType<FastifyReply["getHeaders"]> },
 ): void {
   const { revalidate, sent, body, status } = answer;
   if (revalidate === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
   const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   const own = received instanceof Uint8Array ? received : noBody;
   repeatRequests.keep(raw, { caller, route: path, revalidate, sent, headers: texts, bytes: body }, own);
+}
+
+/**
+ * Runs the work for a request. Its signal is aborted when the caller disconnects before the response, or when the
+ * response takes too long. Fastify's own signal is also aborted when a body was read to its end, and costs time on
+ * every request.
+ * @throws ApiError `answer_timeout`; errors of the work
+ */
+async function abortOnClose<Answer>(
+  { raw }: FastifyReply,
+  timeoutMs: number,
+  work: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const ending = new AbortController();
+  const hungUp = (): void => (raw.writableFinished ? undefined : ending.abort());
+  const late = (): ApiError => {
+    const detail = "The response took too long. The request may or may not have been processed.";
+    const error = new ApiError("answer_timeout", detail);
+    // The error of aborted work must not come before this one.
+    queueMicrotask(() => ending.abort(error));
+    return error;
+  };
+  raw.once("close", hungUp);
+  try {
+    return await withinTime(work(ending.signal), timeoutMs, late);
+  } finally {
+    raw.off("close", hungUp);
+  }
 }
 
 /** True when the caller has the very bytes of a response. Source: RFC 9110 §13.1.2. */
@@ -166,7 +169,7 @@ function notModified(reply: FastifyReply): FastifyReply {
 async function callerOf(
   { headers, raw }: FastifyRequest,
   route: Route,
-  { authenticate, readCertificate }: Authentication,
+  { authenticate, readCertificate }: Serving,
 ): Promise<Caller> {
   const { authorization } = headers;
   if (route.isOpen === true || (authorization === undefined && route.allowsAnonymous === true)) return anonymous;

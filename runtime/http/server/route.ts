@@ -1,5 +1,4 @@
-import type { FastifyReply } from "fastify";
-import { ApiError } from "../../errors/api-error.ts";
+import type { ApiError } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import type { AgeHeaders } from "../../metrics/metrics-api.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
@@ -106,37 +105,4 @@ export function readRoute(
     operation,
     answer: async (request) => ({ status: 200, body: await read(request) }),
   };
-}
-
-/**
- * Runs the work for a request. Its signal is aborted when the caller disconnects before the response, or when the
- * response takes too long. Fastify's own signal is also aborted when a body was read to its end, and costs time on
- * every request.
- * @throws ApiError `answer_timeout`; errors of the work
- */
-export async function abortOnClose<Answer>(
-  reply: FastifyReply,
-  timeoutMs: number,
-  work: (signal: AbortSignal) => Promise<Answer>,
-): Promise<Answer> {
-  const ending = new AbortController();
-  const hungUp = (): void => {
-    if (!reply.raw.writableFinished) ending.abort();
-  };
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const apiError = new ApiError(
-      "answer_timeout",
-      "The response took too long. The request may or may not have been processed.",
-    );
-    late.reject(apiError);
-    ending.abort(apiError);
-  }, timeoutMs);
-  reply.raw.once("close", hungUp);
-  try {
-    return await Promise.race([work(ending.signal), late.promise]);
-  } finally {
-    clearTimeout(timer);
-    reply.raw.off("close", hungUp);
-  }
 }
