@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { withinTime } from "../../../limits/clock.ts";
 import { usualCaches } from "../../../limits/memory-plan.ts";
 import { ApiError } from "../../errors/api-error.ts";
@@ -68,7 +68,9 @@ interface Serving extends PublicServerOptions {
 function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
   const { readAddress = createAddressReader({}), repeatRequests, now, limits } = options;
   const { responseTimeoutMs = httpLimits.responseTimeoutMs } = limits ?? {};
-  const settings: RouteShorthandOptions = {
+  app.route({
+    method: route.method,
+    url: route.path,
     config: { scopes: route.scopes },
     exposeHeadRoute: route.method === "GET",
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
@@ -78,11 +80,6 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
       rejectEncodedBody(request.headers["content-encoding"]);
       rejectForm(route, request.headers["content-type"]);
     },
-  };
-  app.route({
-    ...settings,
-    method: route.method,
-    url: route.path,
     handler: async (request, reply) => {
       const ownId = request.caller === anonymous ? correlationIdOf(undefined) : request.id;
       const work = (signal: AbortSignal): Promise<ApiResponse> =>
