@@ -121,19 +121,33 @@ export const Changelog = object({
 export const AnyObject = anyObject();
 
 export const Me = described(
-  object({
-    client: text("Client key: requests and quotas are counted for it"),
-    tenants: list(text(), "Tenants; `*` is all tenants"),
-    partners: nullable(list(text()), "Webhook partners as `namespace/name`; null is all partners"),
-    regions: list(text(), "Regions; `*` is all regions"),
-    environments: list(text(), "Environments; `*` is all environments"),
-    metrics: list(text(), "Metric ids; `*` is all metrics"),
-    roles: list(text(), "Roles, each by its name"),
-    scopes: list(text(), "Scopes of the token, including those granted to its subject in the settings"),
-    expires_at: nullable(ref(Time), "Expiry of the token; null if it is after the year 9999"),
-    is_console_admin: flag("True with the scope `console:admin`, which grants no other permissions"),
-    version: text("Version of the program"),
-  }),
+  object(
+    {
+      client: text("Client key: requests and quotas are counted for it"),
+      tenants: list(text(), "Tenants; `*` is all tenants"),
+      partners: nullable(list(text()), "Webhook partners as `namespace/name`; null is all partners"),
+      regions: list(text(), "Regions; `*` is all regions"),
+      environments: list(text(), "Environments; `*` is all environments"),
+      metrics: list(text(), "Metric ids; `*` is all metrics"),
+      roles: list(text(), "Roles, each by its name"),
+      scopes: list(text(), "Scopes of the token, including those granted to its subject in the settings"),
+      expires_at: nullable(ref(Time), "Expiry of the token; null if it is after the year 9999"),
+      is_console_admin: flag("True with the scope `console:admin`, which grants no other permissions"),
+      version: text("Version of the program"),
+    },
+    {
+      choices: described(
+        object({
+          tenants: list(text(), "Tenants to choose from"),
+          regions: list(text(), "Regions to choose from"),
+          environments: list(text(), "Environments to choose from"),
+        }),
+        "Names for filters, at most 200 of each: those of the token, and for `*` those that the configuration names " +
+          "and that the scopes of the token may see. A name that is missing here may exist in a store. Earlier " +
+          "versions lack the member",
+      ),
+    },
+  ),
   "Permissions of the token",
 );
 export type Me = Static<typeof Me>;

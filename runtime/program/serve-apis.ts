@@ -26,6 +26,7 @@ import { openTlsFiles } from "../http/server/tls-files.ts";
 import { createPrometheusApi } from "../prometheus/create-prometheus-api.ts";
 import { openMetricsText, plainText } from "../tracing/open-metrics.ts";
 import { version } from "../version.ts";
+import { createConfiguredNames } from "./configured-names.ts";
 import type { ProgramContext } from "./program-plan.ts";
 import type { Engines } from "./start-engines.ts";
 import { startStep } from "./start-error.ts";
@@ -98,8 +99,9 @@ export async function servePublic(context: ProgramContext, { engine, metrics, pr
     settings: issuer,
     keys: new KeySource(() => loadKeys(issuer)),
   }));
+  const names = createConfiguredNames(() => status.applied?.state.config);
   const routes = [
-    meRoute({ version, partnersClaim: settings.partnersClaim }),
+    meRoute({ version, partnersClaim: settings.partnersClaim, names }),
     ...eventRoutes(engine),
     ...webhookRoutes(engine, settings.partnersClaim),
     ...metricsRoutes(metrics),

@@ -6,7 +6,7 @@ import { defaultSettings } from "../../../../runtime/config/settings/settings-sc
 import { createAuthenticate } from "../../../../runtime/http/authentication/authenticate.ts";
 import { KeySource } from "../../../../runtime/http/authentication/key-source.ts";
 import { bundled } from "../../../../api/schemas.ts";
-import { meRoute } from "../../../../runtime/http/routes/me.ts";
+import { type ConfiguredNames, meRoute } from "../../../../runtime/http/routes/me.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../../support/tokens.ts";
 
@@ -20,6 +20,16 @@ beforeAll(async () => {
 });
 afterAll(async () => Promise.all(apps.map(async (app) => app.close())));
 
+const names: ConfiguredNames = {
+  regions: ["eu", "latam"],
+  environments: ["prod"],
+  metricTenants: ["lumen"],
+  partnerTenants: new Map([
+    ["shop/a", ["vega", "lumen"]],
+    ["shop/b", ["orion"]],
+  ]),
+};
+
 function serverWith(partnersClaim: PartnersClaim = "Optional"): (typeof apps)[number] {
   const keys = new KeySource(
     async () => ({ keys: [issuer.publicJwk] }),
@@ -32,7 +42,7 @@ function serverWith(partnersClaim: PartnersClaim = "Optional"): (typeof apps)[nu
     observe: () => undefined,
     now: () => nowMs,
     authenticate: createAuthenticate([{ settings, keys }], defaultSettings.claims, () => nowMs),
-    routes: [meRoute({ version: "1.2.3", partnersClaim })],
+    routes: [meRoute({ version: "1.2.3", partnersClaim, names: () => names })],
   });
   apps.push(app);
   return app;
@@ -55,12 +65,20 @@ const nothing = {
   expires_at: "2026-01-01T00:10:00.000Z",
   is_console_admin: false,
   version: "1.2.3",
+  choices: { tenants: [], regions: [], environments: [] },
 };
+const choices = (tenants: string[], regions: string[] = [], environments: string[] = []): object => ({
+  choices: { tenants, regions, environments },
+});
 
 describe("GET /v1/me says of a token", () => {
   test.each([
     ["without rights", { sub: "c" }, {}],
-    ["with two scopes", { sub: "c", scope: "metrics:read x" }, { scopes: ["metrics:read", "x"] }],
+    [
+      "with two scopes",
+      { sub: "c", scope: "metrics:read x" },
+      { scopes: ["metrics:read", "x"], ...choices([], ["eu", "latam"], ["prod"]) },
+    ],
     [
       "of an administrator of the console",
       { client_id: "ops", sub: "c", scope: "console:admin", tenants: ["*"], roles: ["sre"] },
@@ -70,7 +88,13 @@ describe("GET /v1/me says of a token", () => {
     [
       "of one tenant",
       { sub: "c", tenants: "acme", regions: ["eu"], environments: ["prod"], metrics: ["latency"] },
-      { tenants: ["acme"], regions: ["eu"], environments: ["prod"], metrics: ["latency"] },
+      {
+        tenants: ["acme"],
+        regions: ["eu"],
+        environments: ["prod"],
+        metrics: ["latency"],
+        ...choices(["acme"], ["eu"], ["prod"]),
+      },
     ],
     ["of two partners", { sub: "c", partners: ["shop/a", "shop/b"] }, { partners: ["shop/a", "shop/b"] }],
     ["of every partner, by name", { sub: "c", partners: ["shop/a", "*"] }, { partners: null }],
@@ -78,7 +102,12 @@ describe("GET /v1/me says of a token", () => {
     [
       "with rights from the settings",
       { sub: "system:serviceaccount:ops:reader" },
-      { client: "system:serviceaccount:ops:reader", tenants: ["acme"], scopes: ["webhooks:read"] },
+      {
+        client: "system:serviceaccount:ops:reader",
+        tenants: ["acme"],
+        scopes: ["webhooks:read"],
+        ...choices(["acme"]),
+      },
     ],
     ["that lives for ever", { sub: "c", exp: 1e15 }, { expires_at: null }],
   ])("%s", async (_name, claims, expected) => {
@@ -87,6 +116,23 @@ describe("GET /v1/me says of a token", () => {
     expect(answer.json()).toEqual({ ...nothing, ...expected });
     expect(new Ajv2020({ strict: false, validateFormats: false }).validate(bundled("Me"), answer.json())).toBe(true);
     expect(answer.headers["cache-control"]).toBe("no-store");
+  });
+
+  test.each([
+    ["and metrics", "metrics:read", undefined, ["lumen"], ["eu", "latam"]],
+    ["and public metrics", "metrics:read.public", undefined, ["lumen"], ["eu", "latam"]],
+    ["and events", "webhooks:read", undefined, ["lumen", "orion", "vega"], []],
+    ["and events of one partner", "webhooks:read", ["shop/b"], ["orion"], []],
+    ["and events of no partner", "webhooks:read", [], [], []],
+    ["and nothing to read", "events:write", undefined, [], []],
+  ])("of every tenant %s: the names that it may see anyway", async (_name, scope, partners, tenants, regions) => {
+    const claims = { sub: "c", tenants: ["*"], scope, ...(partners === undefined ? {} : { partners }) };
+    expect((await ask(claims)).json()).toMatchObject({ choices: { tenants, regions } });
+  });
+
+  test("of every tenant of partners that it does not name: none, where the installation asks for the claim", async () => {
+    const answer = await ask({ sub: "c", tenants: ["*"], scope: "webhooks:read" }, "Required");
+    expect(answer.json()).toMatchObject({ choices: { tenants: [] } });
   });
 
   test("that names no partners: none, where the installation asks for the claim", async () => {
