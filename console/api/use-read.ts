@@ -96,13 +96,17 @@ function readOf<Body>(state: State, path: string | undefined, refresh: () => voi
   };
 }
 
-function missingRegions(body: unknown): readonly RegionState[] {
+/** Regions of a body without all their data. */
+export function missingRegions(body: unknown): readonly RegionState[] {
   const { meta } = (body ?? {}) as { readonly meta?: { readonly regions?: readonly RegionState[] } };
   return (meta?.regions ?? []).filter(({ state }) => state !== "ok");
 }
 
-/** Calls after a time, again and again, while the page is seen; at once when it is seen again after that time. */
-function useRepeat(everySeconds: number | undefined, isReady: boolean, repeat: () => void): void {
+/**
+ * Calls once after each time that something becomes ready, so that a slow request is never followed by a pile of
+ * others. A hidden page waits, and calls at once when it is visible again.
+ */
+export function useRepeat(everySeconds: number | undefined, isReady: boolean, repeat: () => void): void {
   const call = useRef(repeat);
   call.current = repeat;
   useEffect(() => {

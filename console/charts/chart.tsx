@@ -1,11 +1,12 @@
 // Figures over time, drawn and as a table. What they mean is the page's business.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { DataTable } from "../components/data-table.tsx";
 import { formatNumber } from "../components/format.ts";
 import { useFormatTime, usePreferences } from "../components/preferences.tsx";
 import { alignSeries, describeSeries, type ChartColumns, type ChartSeries } from "./chart-data.ts";
-import type { Drawing } from "./draw-chart.ts";
+import type { Drawing, TimeSpan } from "./draw-chart.ts";
+import { LegendTable } from "./legend-table.tsx";
 
 interface ChartProps {
   /** What the chart shows: `Answers by class`. */
@@ -17,36 +18,43 @@ interface ChartProps {
   readonly heightPx?: number;
   /** True: the axis spans the values only, so that small changes are seen. @default it begins at zero */
   readonly isFitted?: boolean;
+  /** Name of the value axis. @default none: the format of the values has the unit */
+  readonly unit?: string | undefined;
+  /** The time that the axis covers, also where no series has values. @default the times of the series */
+  readonly span?: TimeSpan | undefined;
+  /** Receives the time over which a person drags. @default dragging does nothing */
+  readonly onZoom?: ((span: TimeSpan) => void) | undefined;
+  /** `table`: with figures of each series, which can be hidden. @default "line" */
+  readonly legend?: "line" | "table";
+  /** Follows the title, such as a badge. */
+  readonly mark?: ComponentChildren;
 }
 
 const heightPxDefault = 220;
+const nothingHidden: ReadonlySet<string> = new Set();
 
 /** A chart over time with its legend, and the same figures as a table. */
-export function Chart({
-  title,
-  series,
-  format = formatNumber,
-  heightPx = heightPxDefault,
-  isFitted = false,
-}: ChartProps): JSX.Element {
+export function Chart(props: ChartProps): JSX.Element {
+  const { title, series, format = formatNumber, heightPx = heightPxDefault, isFitted = false, mark } = props;
+  const { unit, span, onZoom, legend = "line" } = props;
   const columns = useMemo(() => alignSeries(series), [series]);
   const [point, setPoint] = useState<number | null>(null);
+  const [hidden, setHidden] = useState(nothingHidden);
+  const parts = { series, columns, format, hidden };
   return (
     <figure class="chart">
-      <figcaption>{title}</figcaption>
-      <Canvas
-        title={title}
-        series={series}
-        columns={columns}
-        format={format}
-        heightPx={heightPx}
-        isFitted={isFitted}
-        onPoint={setPoint}
-      />
-      <Legend series={series} columns={columns} format={format} point={point} />
+      <figcaption>
+        {title} {mark}
+      </figcaption>
+      <Canvas {...parts} {...{ title, heightPx, isFitted, unit, span, onZoom }} onPoint={setPoint} />
+      {legend === "table" ? (
+        <LegendTable {...parts} point={point} onHidden={setHidden} />
+      ) : (
+        <Legend {...parts} point={point} />
+      )}
       <details>
-        <summary>The same as a table</summary>
-        <ChartTable title={title} series={series} columns={columns} format={format} />
+        <summary>Data table</summary>
+        <ChartTable {...parts} title={title} />
       </details>
     </figure>
   );
@@ -62,11 +70,19 @@ interface CanvasProps extends PartProps {
   readonly title: string;
   readonly heightPx: number;
   readonly isFitted: boolean;
+  readonly unit: string | undefined;
+  readonly span: TimeSpan | undefined;
+  readonly onZoom: ((span: TimeSpan) => void) | undefined;
+  readonly hidden: ReadonlySet<string>;
   readonly onPoint: (index: number | null) => void;
 }
 
-function Canvas({ title, series, columns, format, heightPx, isFitted, onPoint }: CanvasProps): JSX.Element {
+function Canvas({ title, hidden, onZoom, ...drawn }: CanvasProps): JSX.Element {
+  const { series, columns, format, heightPx, isFitted, unit, span, onPoint } = drawn;
   const target = useRef<HTMLDivElement>(null);
+  const zoom = useRef(onZoom);
+  zoom.current = onZoom;
+  const canZoom = onZoom !== undefined;
   const { shown, zone } = usePreferences();
   useEffect(() => {
     const element = target.current;
@@ -76,7 +92,8 @@ function Canvas({ title, series, columns, format, heightPx, isFitted, onPoint }:
     const size = new ResizeObserver(() => drawing?.resize(element.clientWidth));
     void import("./draw-chart.ts").then(({ drawChart }) => {
       if (!isHere) return;
-      drawing = drawChart({ target: element, series, columns, heightPx, isFitted, format, zone, onPoint });
+      const onSelect = canZoom ? (selected: TimeSpan) => zoom.current?.(selected) : undefined;
+      drawing = drawChart({ ...drawn, target: element, hidden, zone, onSelect });
       size.observe(element);
     });
     return () => {
@@ -84,7 +101,21 @@ function Canvas({ title, series, columns, format, heightPx, isFitted, onPoint }:
       size.disconnect();
       drawing?.remove();
     };
-  }, [series, columns, format, heightPx, isFitted, onPoint, shown, zone]);
+  }, [
+    series,
+    columns,
+    format,
+    heightPx,
+    isFitted,
+    unit,
+    span?.fromMs,
+    span?.toMs,
+    hidden,
+    canZoom,
+    onPoint,
+    shown,
+    zone,
+  ]);
   const label = `${title}. ${describeSeries(series, format)}`;
   const height = heightPx === heightPxDefault ? "canvas" : "canvas tall";
   return <div ref={target} class={height} role="img" aria-label={label} />;

@@ -3,6 +3,12 @@ import Plot from "uplot";
 import type { TimeZone } from "../components/format.ts";
 import type { ChartColumns, ChartSeries } from "./chart-data.ts";
 
+/** A part of the time axis, Unix milliseconds. */
+export interface TimeSpan {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** Where and how a chart is drawn. */
 export interface DrawOptions {
   readonly target: HTMLElement;
@@ -14,6 +20,14 @@ export interface DrawOptions {
   readonly format: (value: number) => string;
   /** Of the time axis. */
   readonly zone: TimeZone;
+  /** Name of the value axis. */
+  readonly unit: string | undefined;
+  /** What the time axis covers; undefined: the times of the series. */
+  readonly span: TimeSpan | undefined;
+  /** Labels of series that are not drawn. */
+  readonly hidden: ReadonlySet<string>;
+  /** Receives the time over which a person drags; undefined: dragging does nothing. */
+  readonly onSelect: ((span: TimeSpan) => void) | undefined;
   /** Index of the time under the pointer; null when it leaves. */
   readonly onPoint: (index: number | null) => void;
 }
@@ -23,13 +37,19 @@ export type Drawing = ReturnType<typeof drawChart>;
 
 /** Number of colours `--series-N` of the style sheet. */
 export const seriesColors = 8;
-const axisPx = 64;
+const axisPxMin = 48;
+const axisPxMax = 120;
+/** Of a character of a label, at most. */
+const characterPx = 7.5;
+const labelPx = 20;
+/** A shorter drag is a click. */
+const dragPxMin = 6;
 const barShare = 0.7;
 const pointPx = 5;
 
 /** Draws a chart in the colours of the style sheet. */
 export function drawChart(options: DrawOptions) {
-  const { target, series, columns, heightPx, isFitted, format, zone, onPoint } = options;
+  const { target, series, columns, heightPx, isFitted, format, zone, unit, span, hidden, onSelect, onPoint } = options;
   const style = getComputedStyle(target);
   const color = (name: string): string => style.getPropertyValue(name).trim();
   const axis = {
@@ -42,15 +62,35 @@ export function drawChart(options: DrawOptions) {
       width: Math.max(target.clientWidth, 1),
       height: heightPx,
       legend: { show: false },
-      cursor: { drag: { x: false, y: false }, points: { show: series.length <= seriesColors } },
+      cursor: {
+        drag: { x: onSelect !== undefined, y: false, setScale: false, dist: dragPxMin },
+        points: { show: series.length <= seriesColors },
+      },
       tzDate: (seconds) => inZone(new Date(seconds * 1_000), zone),
-      scales: { y: { range: isFitted ? fittedRange : rangeOf } },
+      scales: {
+        ...(span === undefined ? {} : { x: { range: () => [span.fromMs / 1_000, span.toMs / 1_000] } }),
+        y: { range: isFitted ? fittedRange : rangeOf },
+      },
       axes: [
         { ...axis, values: timeLabels, space: timeLabelPx },
-        { ...axis, size: axisPx, values: (_plot, ticks) => ticks.map((tick) => format(tick)) },
+        {
+          ...axis,
+          ...(unit === undefined ? {} : { label: unit, labelSize: labelPx }),
+          size: axisSize,
+          values: (_plot, ticks) => ticks.map((tick) => format(tick)),
+        },
       ],
-      series: [{}, ...series.map((one, index) => lineOf(one, color(`--series-${(index % seriesColors) + 1}`)))],
-      hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
+      series: [
+        {},
+        ...series.map((one, index) => ({
+          ...lineOf(one, color(`--series-${(index % seriesColors) + 1}`)),
+          show: !hidden.has(one.label),
+        })),
+      ],
+      hooks: {
+        setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)],
+        setSelect: [(drawn) => select(drawn, onSelect)],
+      },
     },
     [columns.timesMs.map((ms) => ms / 1_000), ...columns.values.map((column) => [...column])],
     target,
@@ -59,6 +99,21 @@ export function drawChart(options: DrawOptions) {
     resize: (widthPx: number) => plot.setSize({ width: Math.max(widthPx, 1), height: heightPx }),
     remove: () => plot.destroy(),
   };
+}
+
+/** Reports the selected time, and removes the mark of the selection. */
+function select(plot: Plot, onSelect: DrawOptions["onSelect"]): void {
+  const { left, width } = plot.select;
+  if (onSelect === undefined || width < dragPxMin) return;
+  const [fromMs, toMs] = [left, left + width].map((px) => Math.round(plot.posToVal(px, "x")) * 1_000);
+  plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  if (fromMs !== undefined && toMs !== undefined && toMs > fromMs) onSelect({ fromMs, toMs });
+}
+
+/** As wide as the longest label. */
+function axisSize(_plot: Plot, labels: readonly string[] | null): number {
+  const longest = Math.max(0, ...(labels ?? []).map((label) => label.length));
+  return Math.min(axisPxMax, Math.max(axisPxMin, Math.ceil(longest * characterPx) + 16));
 }
 
 function inZone(date: Date, zone: TimeZone): Date {

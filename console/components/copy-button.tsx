@@ -6,12 +6,14 @@ interface CopyButtonProps {
   readonly text: string;
   /** What is copied, for screen readers: `the event id`. */
   readonly what: string;
+  /** @default "Copy" */
+  readonly title?: string;
 }
 
 /** Copies a text. */
-export function CopyButton({ text, what }: CopyButtonProps): JSX.Element {
+export function CopyButton({ text, what, title = "Copy" }: CopyButtonProps): JSX.Element {
   const announce = useAnnounce();
-  const [label, setLabel] = useState("Copy");
+  const [label, setLabel] = useState(title);
   const copy = async (): Promise<void> => {
     const isCopied = await navigator.clipboard.writeText(text).then(
       () => true,
@@ -24,9 +26,9 @@ export function CopyButton({ text, what }: CopyButtonProps): JSX.Element {
     <button
       type="button"
       class="small"
-      aria-label={`${label} ${what}`}
+      {...(title === "Copy" ? { "aria-label": `${label} ${what}` } : {})}
       onClick={() => void copy()}
-      onBlur={() => setLabel("Copy")}
+      onBlur={() => setLabel(title)}
     >
       {label}
     </button>

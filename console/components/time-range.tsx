@@ -29,15 +29,31 @@ export interface TimeRange {
  */
 export function timeRangeOf(query: URLSearchParams, nowMs: number, standard: PresetName = "24h"): TimeRange {
   const [from, to] = [query.get("from") ?? "", query.get("to") ?? ""];
-  const preset = timePresets.find(({ name }) => name === query.get("range")) ?? presetOf(standard);
+  const named = namedRange(query.get("range") ?? "") ?? presetOf(standard);
   const parsedTo = Date.parse(to);
   const endMs = Number.isNaN(parsedTo) ? nowMs : parsedTo;
   const iso = (ms: number): string => new Date(ms).toISOString();
-  if (from === "" && to === "")
-    return { preset: preset.name, from: iso(endMs - preset.seconds * 1_000), to: iso(endMs) };
+  const spanMs = named.seconds * 1_000;
+  if (from === "" && to === "") return { preset: named.name, from: iso(endMs - spanMs), to: iso(endMs) };
   const parsedFrom = Date.parse(from);
-  const startMs = Number.isNaN(parsedFrom) ? endMs - preset.seconds * 1_000 : parsedFrom;
+  const startMs = Number.isNaN(parsedFrom) ? endMs - spanMs : parsedFrom;
   return { preset: undefined, from: iso(startMs), to: iso(endMs) };
+}
+
+interface NamedRange {
+  /** Undefined for a range that no preset has, such as `6h` of a link. */
+  readonly name: PresetName | undefined;
+  readonly seconds: number;
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
+
+/** The range of a preset or of a duration; undefined for another text. */
+function namedRange(range: string): NamedRange | undefined {
+  const preset = timePresets.find(({ name }) => name === range);
+  if (preset !== undefined) return preset;
+  const [, count, unit = ""] = /^(\d{1,4})([mhd])$/u.exec(range) ?? [];
+  return count === undefined ? undefined : { name: undefined, seconds: Number(count) * (unitSeconds[unit] ?? 0) };
 }
 
 function presetOf(name: PresetName): (typeof timePresets)[number] {
@@ -54,7 +70,7 @@ export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Eleme
   const state = useQueryState();
   const range = timeRangeOf(state.query, Date.now(), standard);
   const [isOpen, setOpen] = useState(range.preset === undefined);
-  const reset = { from: null, to: null, cursor: null };
+  const reset = { from: null, to: null, cursor: null, page: null };
   return (
     <div class="time-range" role="group" aria-label="Time range">
       {timePresets.map(({ name, label }) => (
@@ -67,7 +83,12 @@ export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Eleme
           {label}
         </Link>
       ))}
-      <button type="button" class="choice" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <button
+        type="button"
+        class={range.preset === undefined ? "choice current" : "choice"}
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
         Custom
       </button>
       {isOpen ? <CustomRange key={state.query.toString()} range={range} /> : null}
@@ -85,7 +106,7 @@ function CustomRange({ range }: { readonly range: TimeRange }): JSX.Element {
       const value = values.get(name);
       return typeof value === "string" ? parseInputTime(value, zone) : null;
     };
-    state.set({ range: null, from: time("from"), to: time("to"), cursor: null });
+    state.set({ range: null, from: time("from"), to: time("to"), cursor: null, page: null });
   };
   const input = (name: "from" | "to", label: string): JSX.Element => (
     <label>

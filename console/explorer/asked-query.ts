@@ -20,12 +20,20 @@ export interface AskedQuery {
   readonly downsample: string;
   /** From 1. */
   readonly page: number;
-  /** True when the query shall run; else only its plan is asked for. */
+  /** False for a dry run, which reads the plan only. */
   readonly runs: boolean;
+  /** One of {@link refreshIntervals}; empty without. A range that does not end now is never refreshed. */
+  readonly refresh: string;
 }
 
-/** Spans that end now. */
-export const ranges = ["15m", "1h", "3h", "6h", "24h", "7d", "30d"] as const;
+/** How often a chart can be read again. */
+export const refreshIntervals = [
+  { name: "10s", label: "10 s" },
+  { name: "30s", label: "30 s" },
+  { name: "1m", label: "1 min" },
+  { name: "5m", label: "5 min" },
+] as const;
+
 const rangeDefault = "1h";
 /** Series of one page: as many as a chart shows well. */
 const seriesShown = 20;
@@ -64,8 +72,14 @@ export function askedQuery(query: URLSearchParams): AskedQuery {
     step: get("step"),
     downsample: get("downsample"),
     page: Math.max(1, Math.trunc(Number(get("page"))) || 1),
-    runs: get("run") === "1",
+    runs: get("run") !== "0",
+    refresh: isSpan && refreshIntervals.some(({ name }) => name === get("refresh")) ? get("refresh") : "",
   };
+}
+
+/** Seconds between two refreshes; undefined without. */
+export function refreshSecondsOf({ refresh }: Pick<AskedQuery, "refresh">): number | undefined {
+  return secondsOf(refresh);
 }
 
 /** Times as the API takes them. A range ends at `nowMs`. */

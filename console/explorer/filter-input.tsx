@@ -1,6 +1,7 @@
 import type { LabelValuesAnswer } from "../../api/queries.ts";
 import type { JSX } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
+import { choicesOf, isPlaceLabel } from "../api/choices.ts";
 import { useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
 import { labelValuesPath, type AskedQuery } from "./asked-query.ts";
@@ -9,27 +10,34 @@ interface FilterInputProps {
   readonly label: string;
   readonly asked: AskedQuery;
   readonly nowMs: number;
+  /** @default the label */
+  readonly title?: string;
 }
 
 const valueLengthMax = 200;
 
 /** One filter. Its values are read when it gets the focus, since reading them takes tokens of the quota. */
-export function FilterInput({ label, asked, nowMs }: FilterInputProps): JSX.Element {
+export function FilterInput({ label, asked, nowMs, title = label }: FilterInputProps): JSX.Element {
   const id = useId();
   const [isWanted, setWanted] = useState(false);
   const { values, fault } = useValues(label, asked, isWanted ? nowMs : undefined);
+  const stored = asked.filters[label] ?? "";
+  // Values that arrive while somebody types leave the text alone.
+  const [text, setText] = useState(stored);
+  useEffect(() => setText(stored), [stored]);
   return (
     <label>
-      <span>{label}</span>
+      <span>{title}</span>
       <input
         type="text"
         name={`filter[${label}]`}
-        value={asked.filters[label] ?? ""}
+        value={text}
         placeholder="any"
         maxLength={valueLengthMax}
         list={`${id}-values`}
         autoComplete="off"
         onFocus={() => setWanted(true)}
+        onInput={(event) => setText(event.currentTarget.value)}
         {...(fault === undefined ? {} : { "aria-describedby": `${id}-problem` })}
       />
       <datalist id={`${id}-values`}>
@@ -39,7 +47,7 @@ export function FilterInput({ label, asked, nowMs }: FilterInputProps): JSX.Elem
       </datalist>
       {fault === undefined ? null : (
         <span id={`${id}-problem`} class="hint">
-          No values to choose from: {fault}
+          No suggestions: {fault}
         </span>
       )}
     </label>
@@ -53,7 +61,7 @@ function useValues(
   nowMs: number | undefined,
 ): { readonly values: readonly string[]; readonly fault: string | undefined } {
   const { me } = useSession();
-  const own = label === "tenant" && me !== undefined && !me.tenants.includes("*") ? me.tenants : undefined;
+  const own = isPlaceLabel(label) ? choicesOf(me, label) : undefined;
   const path = nowMs === undefined || own !== undefined ? undefined : labelValuesPath(asked, label, nowMs);
   const { data, problem } = useRead<LabelValuesAnswer>(path);
   return { values: own ?? data?.data ?? [], fault: problem?.detail };

@@ -2,27 +2,29 @@ import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
-import { pathTo } from "../router/place.ts";
-import { Link } from "../router/router.tsx";
+import { changedQuery, pathTo } from "../router/place.ts";
+import { Link, useQueryState } from "../router/router.tsx";
 import { metricPath } from "./catalog-table.tsx";
 
-/** What a metric is, before it is asked for. */
+/** What a metric is, in a line. */
 export function MetricHead({ entry }: { readonly entry: CatalogEntry }): JSX.Element {
-  const { metric_id: id, description, unit, category, min_step: minStep, slo } = entry;
+  const { get } = useQueryState();
+  const tenant = get("filter[tenant]");
+  const { description, unit, category, min_step: minStep, slo } = entry;
   return (
     <div class="metric-head">
-      <h2>
-        <code>{id}</code>
-      </h2>
-      <p>{description}</p>
-      <p class="quiet">
-        Unit {unit} · {category} · steps from {minStep}
-        {slo.length === 0 ? "" : " · objectives "}
-        {slo.map(({ name }) => (
-          <Link key={name} to={pathTo("slos", name)}>
-            {name}
-          </Link>
-        ))}
+      <p>
+        {description}
+        <span class="quiet">
+          {" "}
+          · unit {unit} · {category} · smallest step {minStep}
+          {slo.length === 0 ? "" : slo.length === 1 ? " · objective " : " · objectives "}
+          {slo.map(({ name }) => (
+            <Link key={name} to={pathTo("slos", name) + changedQuery(new URLSearchParams(), { tenant })}>
+              {name}
+            </Link>
+          ))}
+        </span>
       </p>
       <Deprecation entry={entry} />
     </div>
@@ -37,7 +39,7 @@ function Deprecation({ entry }: { readonly entry: CatalogEntry }): JSX.Element |
       <Badge state={state} tone="warn" label="deprecated" />{" "}
       {sunset === undefined ? null : (
         <>
-          Gone at <Timestamp at={sunset} />.{" "}
+          Removed on <Timestamp at={sunset} />.{" "}
         </>
       )}
       {replacement === undefined ? null : (

@@ -2,33 +2,64 @@ import type { ExpectedCache, PlanAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { Bar } from "../components/bar.tsx";
 import { Facts } from "../components/data-table.tsx";
-import { formatNumber, formatSeconds } from "../components/format.ts";
-import { CheaperButton } from "./cheaper-button.tsx";
+import { formatCount, formatNumber, formatSeconds } from "../components/format.ts";
+import { costOf } from "./cost-of.ts";
 
 const cacheWords: Readonly<Record<ExpectedCache, string>> = {
-  hit: "This pod has all points in memory",
-  partial: "This pod has some points in memory",
-  miss: "The stores are read",
+  hit: "Cache: all points are in memory",
+  partial: "Cache: some points are in memory",
+  miss: "Stores",
 };
 
-/** What a query would do and cost, and why it would be refused. */
-export function PlanFacts({ plan }: { readonly plan: PlanAnswer }): JSX.Element {
+interface CostProps {
+  readonly plan: PlanAnswer;
+  /** Headers of the response, once the query ran. */
+  readonly headers: Headers | undefined;
+}
+
+/** What a query costs, and what is left for it. */
+export function CostFacts({ plan: { cost, budget, class: name }, headers }: CostProps): JSX.Element {
+  const { remaining, limit, reset_seconds: resetSeconds } = budget;
+  const label = `${formatNumber(remaining)} of ${formatNumber(limit)} units left`;
+  const actual = costOf(headers);
   return (
     <>
-      {plan.refusal === null ? null : <RejectionNotice refusal={plan.refusal} />}
-      <Price plan={plan} />
-      <Facts
-        facts={[
-          ["Query class", plan.class ?? undefined],
-          ["Step", plan.step_seconds === null ? undefined : formatSeconds(plan.step_seconds)],
-          ["Downsample", plan.downsample ?? undefined],
-          ["Points of each series", plan.points === null ? undefined : formatNumber(plan.points)],
-          ["Series of a page", plan.series_max === null ? undefined : `at most ${formatNumber(plan.series_max)}`],
-          ["Stores", plan.regions.length === 0 ? undefined : storesText(plan)],
-          ["Expected source", sourceText(plan)],
-        ]}
-      />
+      <p>
+        {cost === null
+          ? "No estimate: the query is rejected."
+          : `Estimated cost: ${formatCount(cost, "unit")} (points computed by the stores)`}
+      </p>
+      {actual === undefined ? null : <p>Actual cost: {formatCount(actual, "unit")}</p>}
+      <div>
+        <Bar
+          share={limit === 0 ? null : remaining / limit}
+          label={label}
+          tone={(cost ?? 0) > remaining ? "bad" : remaining < limit / 4 ? "warn" : "good"}
+        />
+        <p class="quiet">
+          {name === null ? "" : `Class ${name}: `}
+          {label}
+          {remaining >= limit ? "" : `; all are available again in ${formatSeconds(resetSeconds)}`}
+        </p>
+      </div>
     </>
+  );
+}
+
+/** How a query is read. */
+export function PlanFacts({ plan }: { readonly plan: PlanAnswer }): JSX.Element {
+  return (
+    <Facts
+      facts={[
+        ["Query class", plan.class ?? undefined],
+        ["Step", plan.step_seconds === null ? undefined : formatSeconds(plan.step_seconds)],
+        ["Downsample", plan.downsample ?? undefined],
+        ["Points per series", plan.points === null ? undefined : formatNumber(plan.points)],
+        ["Series per page", plan.series_max === null ? undefined : `at most ${formatNumber(plan.series_max)}`],
+        ["Stores", plan.regions.length === 0 ? undefined : storesText(plan)],
+        ["Source", sourceText(plan)],
+      ]}
+    />
   );
 }
 
@@ -39,45 +70,5 @@ function storesText({ regions }: PlanAnswer): string {
 function sourceText({ cache }: PlanAnswer): string | undefined {
   const expected = cache?.expected ?? null;
   if (expected !== null) return cacheWords[expected];
-  return cache === null ? undefined : "The stores are read: its class has no cache";
-}
-
-function RejectionNotice({ refusal }: { readonly refusal: NonNullable<PlanAnswer["refusal"]> }): JSX.Element {
-  const { title, detail, code, status, suggestion, retry_after_seconds: waitSeconds } = refusal;
-  return (
-    <div class="notice bad" role="alert">
-      <p class="notice-title">This query would be refused: {title}</p>
-      <p>{detail}</p>
-      <p class="quiet">
-        <code>{code}</code>, status {status}
-        {waitSeconds === undefined || waitSeconds === null ? "" : `; allowed in ${formatSeconds(waitSeconds)}`}
-      </p>
-      {suggestion === null ? null : (
-        <p>
-          <CheaperButton suggestion={suggestion} />
-        </p>
-      )}
-    </div>
-  );
-}
-
-function Price({ plan: { cost, budget } }: { readonly plan: PlanAnswer }): JSX.Element | null {
-  if (cost === null) return null;
-  const units = `${formatNumber(cost)} cost ${cost === 1 ? "unit" : "units"}`;
-  if (budget === null) return <p>It costs about {units}: the points that the stores compute.</p>;
-  const { remaining, limit, reset_seconds: resetSeconds } = budget;
-  const label = `${formatNumber(remaining)} of ${formatNumber(limit)} cost units are left`;
-  return (
-    <div class="price">
-      <p>
-        It costs about <strong>{units}</strong>: the points that the stores compute. {label}
-        {remaining >= limit ? "." : `; all are back in ${formatSeconds(resetSeconds)}.`}
-      </p>
-      <Bar
-        share={limit === 0 ? null : remaining / limit}
-        label={label}
-        tone={cost > remaining ? "bad" : remaining < limit / 4 ? "warn" : "good"}
-      />
-    </div>
-  );
+  return cache === null ? undefined : "Stores: the class has no cache";
 }

@@ -1,9 +1,11 @@
 import type { Downsamples } from "../../api/queries.ts";
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
+import { choicesOf, isPlaceLabel, placeLabels, type PlaceLabel } from "../api/choices.ts";
+import { useSession } from "../api/session-context.ts";
 import type { QueryChange } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
-import { ranges, secondsOf, type AskedQuery } from "./asked-query.ts";
+import { secondsOf, type AskedQuery } from "./asked-query.ts";
 import { FilterInput } from "./filter-input.tsx";
 
 interface QueryFormProps {
@@ -16,87 +18,114 @@ interface QueryFormProps {
 const steps = ["10s", "15s", "30s", "1m", "5m", "15m", "1h", "6h", "1d"];
 const downsamples: Downsamples = ["1m", "5m", "1h"];
 
-/** The parameters of a query. Its buttons write them to the address; one of them runs the query too. */
+/** The parameters of a query. Its buttons write them to the address. */
 export function QueryForm({ entry, entries, asked, nowMs }: QueryFormProps): JSX.Element {
   const state = useQueryState();
   const apply = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
-    state.set(changeOf(new FormData(form, event.submitter), entry, asked));
+    state.set(changeOf(new FormData(form, event.submitter), entry));
   };
+  const { me } = useSession();
+  // An environment has no field of its own where none is known.
+  const places = placeLabels.filter(
+    (label) => entry.labels.includes(label) && (label !== "environment" || choicesOf(me, label) !== undefined),
+  );
+  const others = entry.labels.filter((label) => !(isPlaceLabel(label) && places.includes(label)));
+  const hasMore = asked.downsample !== "" || others.some((label) => asked.filters[label] !== undefined);
   return (
-    // A new form for each address, so that it shows what the address says.
-    <form class="query-form" key={state.query.toString()} onSubmit={apply}>
+    <form class="query-form" onSubmit={apply}>
       <div class="filters">
         <MetricPicker entries={entries} metric={entry.metric_id} onPick={(metric) => state.set(otherMetric(metric))} />
-        <Choice name="agg" label="Aggregation" value={asked.agg} none={`${entry.default_aggregation} (default)`}>
-          {entry.aggregations.filter((one) => one !== entry.default_aggregation)}
-        </Choice>
-        {asked.range === "" ? (
-          <Times asked={asked} />
-        ) : (
-          <Choice name="range" label="Range up to now" value={asked.range}>
-            {withValue(ranges, asked.range)}
-          </Choice>
-        )}
-        <Choice name="step" label="Step" value={asked.step} none="by the range">
+        {places.map((label) => (
+          <PlaceFilter key={label} {...{ label, asked, nowMs }} />
+        ))}
+        <AggregationChoice entry={entry} agg={asked.agg} />
+        <Choice name="step" label="Step" value={asked.step} none="Auto">
           {withValue(stepsOf(entry), asked.step)}
         </Choice>
-        <Choice name="downsample" label="Downsample" value={asked.downsample} none="none">
-          {withValue(downsamples, asked.downsample)}
-        </Choice>
       </div>
-      <div class="filters">
-        {entry.labels.map((label) => (
-          <FilterInput key={label} label={label} asked={asked} nowMs={nowMs} />
-        ))}
+      <div class="query-form-row">
+        <GroupBy entry={entry} asked={asked} />
+        <div class="actions">
+          <button type="submit" class="primary">
+            Run query
+          </button>
+          <button type="submit" name="run" value="0">
+            Dry run
+          </button>
+        </div>
       </div>
-      <GroupBy entry={entry} asked={asked} />
-      <div class="actions">
-        <button type="submit" class="primary" name="run" value="1">
-          Run
-        </button>
-        <button type="submit" name="run" value="">
-          Plan only
-        </button>
-        <button type="button" onClick={() => state.set(spanChange(asked, nowMs))}>
-          {asked.range === "" ? "Up to now" : "Between two times"}
-        </button>
-      </div>
+      <details open={hasMore}>
+        <summary>More filters</summary>
+        <div class="filters">
+          {others.map((label) => (
+            <FilterInput key={label} {...{ label, asked, nowMs }} />
+          ))}
+          <Choice name="downsample" label="Downsample" value={asked.downsample} none="None">
+            {withValue(downsamples, asked.downsample)}
+          </Choice>
+        </div>
+      </details>
     </form>
   );
 }
 
-/** The address after another metric was picked: nothing of the former one fits it. */
+function AggregationChoice({ entry, agg }: { readonly entry: CatalogEntry; readonly agg: string }): JSX.Element {
+  const { aggregations, default_aggregation: standard } = entry;
+  const value = agg === standard ? "" : agg;
+  const others = aggregations.filter((one) => one !== standard);
+  return (
+    <Choice name="agg" label="Aggregation" value={value} none={`${standard} (default)`}>
+      {withValue(others, value)}
+    </Choice>
+  );
+}
+
+/** The address after another metric was picked: its tenant, region and time range stay. */
 function otherMetric(metric: string): QueryChange {
   return { metric, agg: null, group_by: null, step: null, downsample: null, page: null, run: null };
 }
 
-function spanChange(asked: AskedQuery, nowMs: number): QueryChange {
-  if (asked.range === "") return { from: null, to: null, run: null };
-  const from = new Date(nowMs - (secondsOf(asked.range) ?? 0) * 1_000).toISOString();
-  return { from, to: new Date(nowMs).toISOString(), range: null, run: null };
-}
-
-function changeOf(values: FormData, { labels }: CatalogEntry, asked: AskedQuery): QueryChange {
+function changeOf(values: FormData, { labels }: CatalogEntry): QueryChange {
   const text = (name: string): string => {
     const value = values.get(name);
     return typeof value === "string" ? value.trim() : "";
   };
-  const names = ["agg", "step", "downsample", "run", ...(asked.range === "" ? [] : ["range"])];
-  const times = asked.range === "" ? { from: timeOf(text("from")), to: timeOf(text("to")) } : {};
   return {
-    ...Object.fromEntries(names.map((name) => [name, text(name)])),
+    ...Object.fromEntries(["agg", "step", "downsample", "run"].map((name) => [name, text(name)])),
     ...Object.fromEntries(labels.map((label) => [`filter[${label}]`, text(`filter[${label}]`)])),
     group_by: labels.filter((label) => values.getAll("group_by").includes(label)).join(","),
     page: null,
-    ...times,
   };
 }
 
-/** The value of a field of local time, which holds UTC here, as ISO 8601. */
-function timeOf(value: string): string {
-  return value === "" || value.endsWith("Z") ? value : `${value}${value.length === 16 ? ":00" : ""}Z`;
+interface PlaceFilterProps {
+  readonly label: PlaceLabel;
+  readonly asked: AskedQuery;
+  readonly nowMs: number;
+}
+
+const placeWords = { tenant: "Tenant", region: "Region", environment: "Environment" } as const;
+
+/** A filter whose values the token names; a text field if it names none. */
+function PlaceFilter({ label, asked, nowMs }: PlaceFilterProps): JSX.Element {
+  const { me } = useSession();
+  const choices = choicesOf(me, label);
+  if (choices === undefined) return <FilterInput {...{ label, asked, nowMs }} title={placeWords[label]} />;
+  const value = asked.filters[label] ?? "";
+  return (
+    <Choice name={`filter[${label}]`} label={placeWords[label]} value={value} none={noneOf(label, choices)}>
+      {withValue(choices, value)}
+    </Choice>
+  );
+}
+
+/** A query is about one tenant: the only one of a token is the default. */
+function noneOf(label: PlaceLabel, choices: readonly string[]): string {
+  if (label !== "tenant") return "All";
+  const [only, ...others] = choices;
+  return only !== undefined && others.length === 0 ? `${only} (default)` : "Choose";
 }
 
 function stepsOf({ min_step: minStep }: CatalogEntry): readonly string[] {
@@ -118,7 +147,7 @@ interface MetricPickerProps {
 function MetricPicker({ entries, metric, onPick }: MetricPickerProps): JSX.Element {
   const categories = [...new Set(entries.map(({ category }) => category))].sort();
   return (
-    <label>
+    <label class="metric-picker">
       <span>Metric</span>
       <select value={metric} onChange={(event) => onPick(event.currentTarget.value)}>
         {categories.map((category) => (
@@ -162,28 +191,11 @@ function Choice({ name, label, value, none, children }: ChoiceProps): JSX.Elemen
   );
 }
 
-function Times({ asked }: { readonly asked: AskedQuery }): JSX.Element {
-  const times = [
-    ["from", "From, UTC", asked.from],
-    ["to", "To, UTC", asked.to],
-  ] as const;
-  return (
-    <>
-      {times.map(([name, label, value]) => (
-        <label key={name}>
-          <span>{label}</span>
-          <input type="datetime-local" name={name} step={1} value={value.replace(/(?:\.\d+)?Z$/u, "")} />
-        </label>
-      ))}
-    </>
-  );
-}
-
 function GroupBy({ entry, asked }: Pick<QueryFormProps, "entry" | "asked">): JSX.Element | null {
   if (entry.labels.length === 0) return null;
   return (
     <fieldset class="check-list">
-      <legend>Group by{entry.max_group_by > 0 ? `, at most ${entry.max_group_by}` : ""}</legend>
+      <legend>Group by{entry.max_group_by > 0 ? ` (at most ${entry.max_group_by})` : ""}</legend>
       {entry.labels.map((label) => (
         <label key={label}>
           <input type="checkbox" name="group_by" value={label} checked={asked.groupBy.includes(label)} />

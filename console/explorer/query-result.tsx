@@ -3,65 +3,80 @@ import type { QueryAnswer } from "../../api/queries.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../charts/chart.tsx";
-import { Facts } from "../components/data-table.tsx";
+import { Badge } from "../components/badge.tsx";
 import { Empty } from "../components/empty.tsx";
-import { formatNumber, formatTime } from "../components/format.ts";
+import { formatCount, formatNumber } from "../components/format.ts";
+import { useFormatTime } from "../components/preferences.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
-import { formatOfUnit, pointCountOf, shownSeries } from "./shown-series.ts";
+import type { AskedQuery } from "./asked-query.ts";
+import { costOf, freshnessOf } from "./cost-of.ts";
+import { axisUnit, formatOfUnit, pointCountOf, shownSeries } from "./shown-series.ts";
+import { windowChange, windowOf } from "./time-window.ts";
 
 interface QueryResultProps {
   readonly entry: CatalogEntry;
+  readonly asked: AskedQuery;
   readonly answer: QueryAnswer;
   readonly headers: Headers | undefined;
 }
 
 const chartPx = 320;
 
-/** The answer of a query: a chart with its table, and what the answer cost. */
-export function QueryResult({ entry, answer, headers }: QueryResultProps): JSX.Element {
+/** The series of a query: a chart with its legend and its table, and how complete and fresh it is. */
+export function QueryResult({ entry, asked, answer, headers }: QueryResultProps): JSX.Element {
+  const state = useQueryState();
+  const formatTime = useFormatTime();
   const series = useMemo(() => shownSeries(answer), [answer]);
   const format = useMemo(() => formatOfUnit(entry.unit), [entry.unit]);
   const { meta } = answer;
-  const title = `${entry.metric_id}, ${meta.agg}, in ${entry.unit}`;
+  if (series.length === 0) {
+    const filters = Object.keys(asked.filters).length === 0 ? "" : " with these filters";
+    return (
+      <Empty
+        title="No series"
+        why={`No store has samples${filters} from ${formatTime(meta.from)} to ${formatTime(meta.to)}.`}
+        next={(meta.hints ?? []).join(" ") || "Remove a filter, or choose another time range."}
+      />
+    );
+  }
   return (
     <>
-      {series.length === 0 ? (
-        <Empty
-          title="No series"
-          why={`The stores hold nothing that fits between ${formatTime(meta.from)} and ${formatTime(meta.to)}.`}
-          next="Take a filter away, or choose another range."
-        />
-      ) : (
-        <Chart title={title} series={series} format={format} heightPx={chartPx} isFitted />
-      )}
-      <SeriesPages meta={meta} />
-      <Facts
-        facts={[
-          ["Points", `${formatNumber(pointCountOf(answer))} of ${formatNumber(answer.data.length)} series`],
-          ["Infinite points left out", meta.infinite_points?.toString()],
-          ["Step", meta.step],
-          ["From", formatTime(meta.from)],
-          ["To", formatTime(meta.to)],
-          ["Cost", costText(headers)],
-          ["Newest sample", ageText(headers?.get("x-data-freshness"))],
-          ["Source", headers?.get("x-query-cache") ?? undefined],
-          ["Durations", headers?.get("server-timing") ?? undefined],
-        ]}
+      <Chart
+        title={`${entry.metric_id}, ${meta.agg}`}
+        series={series}
+        format={format}
+        heightPx={chartPx}
+        isFitted
+        legend="table"
+        unit={axisUnit(entry.unit)}
+        span={windowOf(meta)}
+        onZoom={(span) => state.set(windowChange(span))}
+        mark={<Incomplete meta={meta} />}
       />
+      <SeriesPages meta={meta} />
+      <p class="quiet">{figuresText(answer, headers)}</p>
+      {meta.hints === undefined ? null : <p class="hint">{meta.hints.join(" ")}</p>}
     </>
   );
 }
 
-function costText(headers: Headers | undefined): string | undefined {
-  const [cost, estimate] = [headers?.get("x-query-cost") ?? null, headers?.get("x-query-cost-estimate") ?? null];
-  if (cost === null && estimate === null) return undefined;
-  const known = [cost === null ? null : `${formatNumber(Number(cost))} units`];
-  if (estimate !== null) known.push(`${formatNumber(Number(estimate))} expected`);
-  return known.filter((text) => text !== null).join(", ");
+/** Marks a chart that lacks data of regions, which may be too low for them. */
+function Incomplete({ meta: { regions } }: { readonly meta: QueryAnswer["meta"] }): JSX.Element | null {
+  const missing = regions.filter(({ state }) => state !== "ok").map(({ region }) => region);
+  return missing.length === 0 ? null : <Badge state="partial" label={`Incomplete: ${missing.join(", ")}`} />;
 }
 
-function ageText(age: string | null | undefined): string | undefined {
-  return age === null || age === undefined ? undefined : `${age} old`;
+function figuresText(answer: QueryAnswer, headers: Headers | undefined): string {
+  const { meta, data } = answer;
+  const [cost, freshness] = [costOf(headers), freshnessOf(headers)];
+  const parts = [
+    `${formatCount(pointCountOf(answer), "point")} of ${formatCount(data.length, "series", "series")}`,
+    `step ${meta.step}`,
+    freshness === undefined ? "" : `newest sample ${freshness} old`,
+    cost === undefined ? "" : `cost ${formatCount(cost, "unit")}`,
+    meta.infinite_points === undefined ? "" : `${formatCount(meta.infinite_points, "infinite point")} omitted`,
+  ];
+  return parts.filter((part) => part !== "").join(" · ");
 }
 
 function SeriesPages({ meta }: { readonly meta: QueryAnswer["meta"] }): JSX.Element | null {

@@ -41,10 +41,26 @@ const large = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const shares = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 3 });
 const largeFrom = 10_000;
 
+const minuteMs = 60_000;
+
+/** Milliseconds with five digits below a minute, so that neighbouring labels of an axis differ. */
+function formatDuration(ms: number): string {
+  if (Math.abs(ms) >= minuteMs) return formatMs(ms);
+  return Math.abs(ms) < 1_000 ? `${small.format(ms)} ms` : `${small.format(ms / 1_000)} s`;
+}
+
 /** How values of a unit are written. */
 export function formatOfUnit(unit: string): (value: number) => string {
   if (unit === "ratio") return (value) => shares.format(value);
-  if (unit === "ms") return formatMs;
-  if (unit === "s") return (value) => formatMs(value * 1_000);
+  if (unit === "ms") return formatDuration;
+  if (unit === "s") return (value) => formatDuration(value * 1_000);
   return (value) => (Math.abs(value) < largeFrom ? small : large).format(value);
+}
+
+/** Units that {@link formatOfUnit} writes with each value. */
+const writtenUnits = new Set(["ratio", "ms", "s"]);
+
+/** The name of the value axis; undefined if its labels have the unit. */
+export function axisUnit(unit: string): string | undefined {
+  return writtenUnits.has(unit) ? undefined : unit;
 }

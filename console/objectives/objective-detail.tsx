@@ -1,9 +1,8 @@
 import type { Slo, SloHistoryAnswer, StatusAnswer } from "../../api/objectives.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { useRead } from "../api/use-read.ts";
+import { useRead, type Read } from "../api/use-read.ts";
 import { Chart } from "../charts/chart.tsx";
-import { metricPath } from "../explorer/catalog-table.tsx";
 import { Badge } from "../components/badge.tsx";
 import { DataTable, Facts } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
@@ -13,46 +12,79 @@ import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
+import { burnReasons } from "./burn-reasons.ts";
+import { windowText } from "./window-text.ts";
 import { formatSli } from "./format-sli.ts";
+import { MetricSection } from "./metric-section.tsx";
 import { BudgetBar, ObjectiveStatus, Sli } from "./objective-table.tsx";
-import { burnDown, narrowing } from "./objective-view.ts";
+import { burnDown, explorerPath, fallingSince, isBurning, narrowing } from "./objective-view.ts";
+import { RegionBurn } from "./region-burn.tsx";
 
-/** One objective: where it stands, how its budget went, and the tiers of its alerts. */
+/** One objective: why its budget burns, how it went, and the windows of its alerts. */
 export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX.Element {
   const { events, error_budget: budget, tenant } = objective;
+  const history = useHistory(objective);
   return (
     <>
+      <Reasons objective={objective} history={history.data} />
       <Facts
         facts={[
-          ["Status", <ObjectiveStatus key="status" status={objective.status} />],
+          ["State", <ObjectiveStatus key="status" status={objective.status} />],
           ["Budget left", <BudgetBar key="budget" objective={objective} />],
-          ["SLI", <Sli key="sli" objective={objective} />],
-          ["Objective", `${formatSli(objective.objective)} in ${objective.window_days} d`],
-          ["Bad events permitted", formatSli(budget.total)],
-          ["Bad events seen", formatSli(budget.spent)],
+          ["Current", <Sli key="sli" objective={objective} />],
+          ["Target", `${formatSli(objective.objective)} in ${objective.window_days} d`],
+          ["Error budget", `${formatSli(budget.total)} of events, ${formatSli(budget.spent)} were bad`],
           [
             "Events",
             events === undefined
               ? "none"
               : `${formatNumber(Math.round(events.good))} of ${formatNumber(Math.round(events.total))} good`,
           ],
-          ["Judged from", `${formatNumber(objective.minimum_events)} events on`],
+          ["Minimum events", formatNumber(objective.minimum_events)],
           [
             "Metric",
-            <Link key="metric" to={metricPath(objective.metric)}>
+            <Link key="metric" to={explorerPath(objective, "24h")}>
               {objective.metric}
             </Link>,
           ],
           ["Domain", objective.domain],
           ["Tenant", tenant],
-          ["Counted at", <Timestamp key="at" at={objective.at} />],
           ["Regions", <Regions key="regions" objective={objective} />],
+          ["Counted at", <Timestamp key="at" at={objective.at} />],
           ["Status page", <StatusLink key="link" objective={objective} />],
         ]}
       />
-      <BurnDown objective={objective} />
       <Tiers objective={objective} />
+      <RegionBurn objective={objective} />
+      <MetricSection objective={objective} />
+      <BurnDown history={history} />
     </>
+  );
+}
+
+interface ReasonsProps {
+  readonly objective: Slo;
+  readonly history: SloHistoryAnswer | undefined;
+}
+
+/** Why the budget burns, and since when. */
+function Reasons({ objective, history }: ReasonsProps): JSX.Element {
+  const reasons = burnReasons(objective);
+  const since = history === undefined ? undefined : fallingSince(history.data);
+  const tone = objective.status === "critical" ? "bad" : objective.status === "ok" ? "good" : "warn";
+  return (
+    <div class={`notice ${tone}`}>
+      <p class="notice-title">{reasons[0] ?? "The error budget is not burning too fast."}</p>
+      {reasons.slice(1).map((reason) => (
+        <p key={reason}>{reason}</p>
+      ))}
+      {since === undefined || reasons.length === 0 ? null : (
+        <p>
+          The budget has been falling since <Timestamp at={since} shows="both" />, to within{" "}
+          {formatSeconds(history?.meta.step_seconds ?? 0)}.
+        </p>
+      )}
+    </div>
   );
 }
 
@@ -76,16 +108,15 @@ function StatusLink({ objective: { name, domain, tenant } }: { readonly objectiv
   return <a href={`/status/${encodeURIComponent(tenant)}`}>/status/{tenant}</a>;
 }
 
-function BurnDown({ objective }: { readonly objective: Slo }): JSX.Element {
+function useHistory({ name, domain, tenant }: Slo): Read<SloHistoryAnswer> {
   const { query } = useQueryState();
-  const { name, domain, tenant } = objective;
   const text = changedQuery(new URLSearchParams(), { slo: name, ...narrowing(query), domain, tenant });
-  const history = useRead<SloHistoryAnswer>(`/v1/metrics/slo/history${text}`);
+  return useRead<SloHistoryAnswer>(`/v1/metrics/slo/history${text}`);
+}
+
+function BurnDown({ history }: { readonly history: Read<SloHistoryAnswer> }): JSX.Element {
   return (
-    <Section
-      title="Burn-down"
-      lead="The share of the budget that was left at each time, each over its own whole window. Gaps had no events."
-    >
+    <Section title="Error budget over time">
       <Reading read={history} what="the history" lines={11}>
         {(data) => <BurnDownChart answer={data} />}
       </Reading>
@@ -99,37 +130,43 @@ function BurnDownChart({ answer }: { readonly answer: SloHistoryAnswer }): JSX.E
     return <Empty title="No events" why={`Nothing was counted in the last ${answer.meta.window_days} days.`} />;
   return (
     <>
-      <Chart title="Error budget that was left" series={series} format={formatSli} />
-      <p class="quiet">One point every {formatSeconds(answer.meta.step_seconds)}.</p>
+      <Chart title="Budget left" series={series} format={formatSli} />
+      <p class="quiet">
+        One point every {formatSeconds(answer.meta.step_seconds)}, each over the {answer.meta.window_days} days before
+        it. Gaps are times without events.
+      </p>
     </>
   );
 }
 
 function Tiers({ objective: { tiers } }: { readonly objective: Slo }): JSX.Element {
   return (
-    <Section
-      title="Tiers"
-      lead="A tier burns while both windows are above its factor. A rate of 1 uses the budget up in just the window."
-    >
+    <Section title="Burn rates">
       <DataTable
-        caption="Tiers of burn rates"
+        caption="Burn rates by window"
         rows={tiers}
         rowKey={({ long, short }) => `${long.window} ${short.window}`}
         columns={[
-          { header: "Windows", cell: ({ long, short }) => `${long.window} and ${short.window}` },
-          { header: "Severity", cell: ({ severity }) => severity },
-          { header: "Factor", cell: ({ factor }) => formatNumber(factor), isNumber: true },
-          { header: "Long rate", cell: ({ long }) => formatNumber(long.rate), isNumber: true },
-          { header: "Short rate", cell: ({ short }) => formatNumber(short.rate), isNumber: true },
+          {
+            header: "Windows",
+            cell: ({ long, short }) => `${windowText(long.window)} and ${windowText(short.window)}`,
+          },
           { header: "State", cell: (tier) => <TierState tier={tier} /> },
+          { header: "Long window", cell: ({ long }) => formatNumber(long.rate), isNumber: true },
+          { header: "Short window", cell: ({ short }) => formatNumber(short.rate), isNumber: true },
+          { header: "Alert above", cell: ({ factor }) => formatNumber(factor), isNumber: true },
+          { header: "Severity", cell: ({ severity }) => severity },
         ]}
       />
+      <p class="hint">
+        An alert fires while both windows are above its threshold. A rate of 1 spends the budget exactly in the window
+        of the objective.
+      </p>
     </Section>
   );
 }
 
-function TierState({ tier: { factor, long, short } }: { readonly tier: Slo["tiers"][number] }): JSX.Element {
-  if (long.rate === undefined || short.rate === undefined) return <Badge state="unknown" label="no events" />;
-  const isBurning = long.rate > factor && short.rate > factor;
-  return isBurning ? <Badge state="burns" tone="bad" /> : <Badge state="quiet" tone="good" label="within" />;
+function TierState({ tier }: { readonly tier: Slo["tiers"][number] }): JSX.Element {
+  if (tier.long.rate === undefined || tier.short.rate === undefined) return <Badge state="unknown" label="no events" />;
+  return isBurning(tier) ? <Badge state="burning" tone="bad" /> : <Badge state="ok" />;
 }

@@ -1,59 +1,53 @@
-import type { Me } from "../../api/documents.ts";
-import type { ComponentChildren, JSX } from "preact";
+import type { Slo } from "../../api/objectives.ts";
+import type { JSX } from "preact";
+import { choicesOf } from "../api/choices.ts";
 import { useSession } from "../api/session-context.ts";
-import { Empty } from "../components/empty.tsx";
 import { FilterForm, type FilterField } from "../components/filter-form.tsx";
-import { Link, useQueryState } from "../router/router.tsx";
+import { useQueryState } from "../router/router.tsx";
+import { statesByRank } from "./objective-view.ts";
 
-/** The tenants that a token names; undefined for all tenants and while they are unknown. */
-function namedTenants(me: Me | undefined): readonly string[] | undefined {
-  return me === undefined || me.tenants.includes("*") ? undefined : me.tenants;
+interface FiltersProps {
+  /** Objectives before they are narrowed by domain and state. */
+  readonly objectives: readonly Slo[];
 }
 
-/** Filters of objectives. Objectives are those of one tenant: without one the content is not asked for. */
-export function ObjectiveFilters({ children }: { readonly children: () => ComponentChildren }): JSX.Element {
+/** Filters of objectives. They offer what the token and the objectives have. */
+export function ObjectiveFilters({ objectives }: FiltersProps): JSX.Element {
   const { me } = useSession();
   const { get } = useQueryState();
-  const own = namedTenants(me);
-  const isMissing = me !== undefined && get("tenant") === "" && own?.length !== 1;
-  const tenant: FilterField =
-    own === undefined
-      ? { name: "tenant", label: "Tenant" }
-      : { name: "tenant", label: "Tenant", kind: "select", options: own };
+  const domains = [...new Set(objectives.map(({ domain }) => domain))];
+  const select = (name: string, label: string, options: readonly string[]): FilterField => {
+    const value = get(name);
+    const all = value === "" || options.includes(value) ? options : [...options, value];
+    return { name, label, kind: "select", options: all.map((one) => ({ value: one, label: wordOf(name, one) })) };
+  };
+  const place = (label: "tenant" | "region" | "environment", title: string): readonly FilterField[] => {
+    const choices = choicesOf(me, label);
+    if (choices !== undefined) return [select(label, title, choices)];
+    // An installation without names for environments needs no field; a tenant is always needed.
+    return label === "environment" && get(label) === "" ? [] : [{ name: label, label: title }];
+  };
   return (
-    <>
-      <FilterForm
-        fields={[
-          tenant,
-          { name: "domain", label: "Domain" },
-          { name: "region", label: "Region" },
-          { name: "environment", label: "Environment" },
-        ]}
-      />
-      {isMissing ? <ChooseTenant tenants={own ?? []} /> : children()}
-    </>
+    <FilterForm
+      fields={[
+        ...place("tenant", "Tenant"),
+        ...place("region", "Region"),
+        ...place("environment", "Environment"),
+        select("domain", "Domain", domains.toSorted()),
+        select("status", "State", statesByRank),
+      ]}
+    />
   );
 }
 
-function ChooseTenant({ tenants }: { readonly tenants: readonly string[] }): JSX.Element {
-  const { to } = useQueryState();
-  return (
-    <Empty
-      title="Choose a tenant"
-      why="Objectives are counted for one tenant, and your token may see several."
-      next={
-        tenants.length === 0 ? (
-          "Name it above."
-        ) : (
-          <span class="actions">
-            {tenants.map((tenant) => (
-              <Link key={tenant} to={to({ tenant })}>
-                {tenant}
-              </Link>
-            ))}
-          </span>
-        )
-      }
-    />
+function wordOf(name: string, value: string): string {
+  return name === "status" ? value.replaceAll("_", " ") : value;
+}
+
+/** The objectives with the domain and the state of an address. */
+export function narrowed(objectives: readonly Slo[], query: URLSearchParams): readonly Slo[] {
+  const [domain, status] = [query.get("domain") ?? "", query.get("status") ?? ""];
+  return objectives.filter(
+    (one) => (domain === "" || one.domain === domain) && (status === "" || one.status === status),
   );
 }

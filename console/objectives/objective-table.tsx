@@ -1,5 +1,5 @@
 // Objectives with their budgets: the list, and the parts of one of them. Queries of metrics are elsewhere.
-import type { Slo, SloStatesByRank } from "../../api/objectives.ts";
+import type { Slo } from "../../api/objectives.ts";
 import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { Bar } from "../components/bar.tsx";
@@ -8,7 +8,8 @@ import { Empty } from "../components/empty.tsx";
 import { formatNumber, formatShare, formatWord } from "../components/format.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { formatSli } from "./format-sli.ts";
-import { budgetLeft, budgetTone, objectivePath } from "./objective-view.ts";
+import { windowText } from "./window-text.ts";
+import { budgetLeft, budgetTone, objectivePath, worstFirst } from "./objective-view.ts";
 
 const toneOfStatus = { critical: "bad", insufficient_data: "quiet" } as const;
 
@@ -46,47 +47,53 @@ export function BudgetBar({ objective }: { readonly objective: Slo }): JSX.Eleme
   );
 }
 
-/** Objectives, those that need a person first. */
+/** Objectives, the worst first. */
 export function ObjectiveTable({ objectives }: { readonly objectives: readonly Slo[] }): JSX.Element {
   const { query } = useQueryState();
+  const hasTenants = new Set(objectives.map(({ tenant }) => tenant)).size > 1;
   const columns: readonly Column<Slo>[] = [
     {
       header: "Objective",
       cell: (one) => <Link to={objectivePath(one, query)}>{one.title ?? one.name}</Link>,
     },
-    { header: "Status", cell: ObjectiveStatus },
+    { header: "State", cell: ObjectiveStatus },
     { header: "Budget left", cell: (one) => <BudgetBar objective={one} /> },
-    { header: "SLI", cell: (one) => <Sli objective={one} />, isNumber: true },
+    { header: "Current", cell: (one) => <Sli objective={one} />, isNumber: true },
     { header: "Target", cell: ({ objective }) => formatSli(objective), isNumber: true },
-    { header: "Fast burn", cell: ({ burn }) => formatNumber(burn.fast?.rate), isNumber: true },
-    { header: "Slow burn", cell: ({ burn }) => formatNumber(burn.slow?.rate), isNumber: true },
-    { header: "Window", cell: ({ window_days: days }) => `${days} d`, isNumber: true },
+    { header: "Burn rate", cell: ({ burn }) => <BurnRates burn={burn} />, isNumber: true },
+    ...(hasTenants ? [{ header: "Tenant", cell: ({ tenant }: Slo) => tenant }] : []),
     { header: "Domain", cell: ({ domain }) => domain },
     {
       header: "Regions",
       cell: ({ regions }) => <span class="one-line">{regions.map(regionText).join(", ")}</span>,
     },
+    { header: "Window", cell: ({ window_days: days }) => `${days} d`, isNumber: true },
   ];
   return (
     <DataTable
       caption="Objectives"
       columns={columns}
-      rows={objectives.toSorted((one, other) => rank(one) - rank(other))}
-      rowKey={({ domain, name, regions }) => [domain, name, ...regions.map(({ region }) => region)].join(" ")}
+      rows={worstFirst(objectives)}
+      rowKey={({ tenant, domain, name, regions }) => {
+        return [tenant, domain, name, ...regions.map(({ region }) => region)].join(" ");
+      }}
       empty={
         <Empty
           title="No objectives"
-          why="No metric that your token may read has an objective that fits."
-          next="Add slos to a MetricCatalog, or take a filter away."
+          why="No metric that your token may read has an objective that matches the filters."
+          next="Remove a filter, or add slos to a MetricCatalog."
         />
       }
     />
   );
 }
 
-/** The worst first. */
-const order: SloStatesByRank = ["critical", "increasing", "recovering", "failed", "late", "insufficient_data", "ok"];
-
-function rank({ status }: Slo): number {
-  return order.indexOf(status);
+/** The rates of the fastest and the slowest windows. */
+function BurnRates({ burn: { fast, slow } }: Pick<Slo, "burn">): JSX.Element {
+  return (
+    <span class="one-line" title="1 spends the budget exactly in the window of the objective">
+      {fast === undefined ? "–" : `${formatNumber(fast.rate)} (${windowText(fast.window)})`}
+      {slow === undefined ? "" : `, ${formatNumber(slow.rate)} (${windowText(slow.window)})`}
+    </span>
+  );
 }

@@ -1,4 +1,4 @@
-import type { Slo, SloHistoryAnswer } from "../../api/objectives.ts";
+import type { Slo, SloHistoryAnswer, SloStatesByRank } from "../../api/objectives.ts";
 import type { ChartSeries } from "../charts/chart-data.ts";
 import type { Tone } from "../components/badge.tsx";
 import { changedQuery, pathTo } from "../router/place.ts";
@@ -38,4 +38,67 @@ export function objectivePath({ name, domain, tenant, regions }: Slo, query: URL
   const [only, ...others] = regions.map(({ region }) => region);
   const place = only === undefined || others.length > 0 ? {} : { region: only };
   return pathTo("slos", name) + changedQuery(new URLSearchParams(), { ...narrowing(query), ...place, domain, tenant });
+}
+
+/** States of objectives, the worst first. */
+export const statesByRank: SloStatesByRank = [
+  "critical",
+  "increasing",
+  "recovering",
+  "failed",
+  "late",
+  "insufficient_data",
+  "ok",
+];
+
+/** Objectives, the worst first: by their status, then by the budget that is left. */
+export function worstFirst(objectives: readonly Slo[]): readonly Slo[] {
+  const left = (slo: Slo): number => budgetLeft(slo) ?? Number.POSITIVE_INFINITY;
+  return objectives.toSorted(
+    (a, b) => statesByRank.indexOf(a.status) - statesByRank.indexOf(b.status) || compare(left(a), left(b)),
+  );
+}
+
+function compare(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+type Tier = Slo["tiers"][number];
+
+/** True while both windows of a tier burn above its factor. */
+export function isBurning({ factor, long, short }: Tier): boolean {
+  return (long.rate ?? 0) > factor && (short.rate ?? 0) > factor;
+}
+
+/**
+ * Seconds until the budget is spent at the rate of a tier; undefined if the tier has no rate, or if the budget is
+ * unknown or spent.
+ */
+export function secondsLeft(objective: Slo, { short }: Tier): number | undefined {
+  const left = budgetLeft(objective);
+  if (left === undefined || left <= 0 || short.rate === undefined || short.rate <= 0) return undefined;
+  return (left * objective.window_days * 86_400) / short.rate;
+}
+
+/**
+ * When the budget began to fall: the last point of a history before it fell without a pause until now. Undefined if it
+ * does not fall. As exact as the distance of the points.
+ */
+export function fallingSince(data: SloHistoryAnswer["data"]): string | undefined {
+  const known = data.flatMap(({ at, remaining }) => (remaining === null ? [] : [{ at, remaining }]));
+  let index = known.length - 1;
+  const falls = (at: number): boolean => (known[at]?.remaining ?? 0) < (known[at - 1]?.remaining ?? 0);
+  while (index > 0 && falls(index)) index -= 1;
+  return index === known.length - 1 ? undefined : known[index]?.at;
+}
+
+/** The Explorer with the metric of an objective over a duration such as `3d`, by region if it has several. */
+export function explorerPath({ metric, tenant, regions }: Slo, window: string): string {
+  const [only, ...others] = regions.map(({ region }) => region);
+  return `/explorer${changedQuery(new URLSearchParams(), {
+    metric,
+    "filter[tenant]": tenant,
+    ...(others.length > 0 ? { group_by: "region" } : { "filter[region]": only ?? "" }),
+    range: window,
+  })}`;
 }

@@ -1,49 +1,71 @@
-import type { CatalogAnswer } from "../../api/catalog.ts";
+import type { CatalogAnswer, CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { useRead } from "../api/use-read.ts";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Empty } from "../components/empty.tsx";
+import { Page } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
 import { askedQuery } from "../explorer/asked-query.ts";
 import { CatalogTable } from "../explorer/catalog-table.tsx";
 import { MetricHead } from "../explorer/metric-head.tsx";
 import { QueryForm } from "../explorer/query-form.tsx";
-import { QueryOutcome } from "../explorer/query-outcome.tsx";
-import { Empty } from "../components/empty.tsx";
-import { Page } from "../components/page.tsx";
-import { Reading } from "../components/reading.tsx";
+import { QueryView } from "../explorer/query-view.tsx";
+import { TimeControls } from "../explorer/time-controls.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 
 const secondMs = 1_000;
 
-/** `/explorer`: one metric of the catalog, asked with its price known. Its state is the query of the API. */
+/** `/explorer`: one metric of the catalog as a chart, with its cost. Its state is the query of the API. */
 export function ExplorerPage(): JSX.Element {
-  const { query } = useQueryState();
-  const asked = useMemo(() => askedQuery(query), [query]);
+  const { get } = useQueryState();
   const catalog = useRead<CatalogAnswer>("/v1/metrics/catalog");
-  const [turn, setTurn] = useState(0);
-  // A range ends at the second at which it is asked for.
-  const nowMs = useMemo(() => Math.floor(Date.now() / secondMs) * secondMs, [query, turn]);
-  const hasMetric = asked.metric !== "";
+  const metric = get("metric");
   return (
-    <Page
-      title="Explorer"
-      lead="Governed queries of the metrics that your token may read. The plan and its price come first."
-      actions={hasMetric ? <Link to="/explorer">All metrics</Link> : undefined}
-    >
+    <Page title="Explorer" actions={metric === "" ? undefined : <Actions />}>
       <Reading read={catalog} what="the catalog" lines={14}>
         {({ data }) => {
-          if (!hasMetric) return <CatalogTable entries={data} />;
-          const entry = data.find(({ metric_id: id }) => id === asked.metric);
-          if (entry === undefined) return <UnknownMetric metric={asked.metric} />;
-          return (
-            <>
-              <MetricHead entry={entry} />
-              <QueryForm entry={entry} entries={data} asked={asked} nowMs={nowMs} />
-              <QueryOutcome entry={entry} asked={asked} nowMs={nowMs} onAgain={() => setTurn((before) => before + 1)} />
-            </>
-          );
+          if (metric === "") return <CatalogTable entries={data} />;
+          const entry = data.find(({ metric_id: id }) => id === metric);
+          return entry === undefined ? <UnknownMetric metric={metric} /> : <Metric entry={entry} entries={data} />;
         }}
       </Reading>
     </Page>
+  );
+}
+
+function Actions(): JSX.Element {
+  const { query } = useQueryState();
+  const link = useMemo(() => location.href, [query]);
+  return (
+    <>
+      <CopyButton text={link} what="the link" title="Copy link" />
+      <Link to="/explorer">All metrics</Link>
+    </>
+  );
+}
+
+interface MetricProps {
+  readonly entry: CatalogEntry;
+  readonly entries: readonly CatalogEntry[];
+}
+
+function Metric({ entry, entries }: MetricProps): JSX.Element {
+  const { query } = useQueryState();
+  const asked = useMemo(() => askedQuery(query), [query]);
+  const [turn, setTurn] = useState(0);
+  // A range ends at the second at which it is requested.
+  const nowMs = useMemo(() => Math.floor(Date.now() / secondMs) * secondMs, [query, turn]);
+  const again = (): void => setTurn((before) => before + 1);
+  // A refresh leaves values alone that are typed but not applied.
+  const form = useMemo(() => <QueryForm {...{ entry, entries, asked, nowMs }} />, [entry, entries, asked]);
+  return (
+    <>
+      <MetricHead entry={entry} />
+      {form}
+      <TimeControls asked={asked} nowMs={nowMs} onRefresh={again} />
+      <QueryView entry={entry} asked={asked} nowMs={nowMs} onAgain={again} />
+    </>
   );
 }
 
@@ -52,7 +74,7 @@ function UnknownMetric({ metric }: { readonly metric: string }): JSX.Element {
     <Empty
       title={`No metric ${metric}`}
       why="It is in no catalog, past its sunset, or not among the metrics of your token."
-      next={<Link to="/explorer">Choose one of the catalog</Link>}
+      next={<Link to="/explorer">All metrics</Link>}
     />
   );
 }

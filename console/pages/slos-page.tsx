@@ -1,32 +1,38 @@
-import type { SloAnswer } from "../../api/objectives.ts";
 import type { JSX } from "preact";
-import { useRead } from "../api/use-read.ts";
-import { ObjectiveFilters } from "../objectives/objective-filters.tsx";
-import { ObjectiveTable } from "../objectives/objective-table.tsx";
-import { narrowing } from "../objectives/objective-view.ts";
+import { ChooseTenant } from "../components/choose-tenant.tsx";
 import { Page } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
-import { changedQuery } from "../router/place.ts";
+import { narrowed, ObjectiveFilters } from "../objectives/objective-filters.tsx";
+import { ObjectiveTable } from "../objectives/objective-table.tsx";
+import { tenantsMax, useObjectives } from "../objectives/use-objectives.ts";
 import { useQueryState } from "../router/router.tsx";
 
-const everySeconds = 60;
-
-/** `/slos`: the objectives of a tenant. */
+/** `/slos`: all objectives that the token may read, the worst first. */
 export function SlosPage(): JSX.Element {
-  return (
-    <Page title="SLOs" lead="Objectives with the error budget that is left and how fast it is spent.">
-      <ObjectiveFilters>{() => <Objectives />}</ObjectiveFilters>
-    </Page>
-  );
-}
-
-function Objectives(): JSX.Element {
   const { query } = useQueryState();
-  const path = `/v1/metrics/slo${changedQuery(new URLSearchParams(), narrowing(query))}`;
-  const read = useRead<SloAnswer>(path, { everySeconds });
+  const { read, tenants, choices } = useObjectives();
+  const hidden = (choices?.length ?? 0) - (tenants?.length ?? 0);
   return (
-    <Reading read={read} what="the objectives" lines={8}>
-      {({ data }) => <ObjectiveTable objectives={data} />}
-    </Reading>
+    <Page title="SLOs">
+      <ObjectiveFilters objectives={read.data ?? []} />
+      {tenants === undefined ? (
+        <ChooseTenant
+          tenants={[]}
+          parameter="tenant"
+          why="Objectives are counted for one tenant, and the configuration names none for your token."
+        />
+      ) : (
+        <>
+          {query.get("tenant") !== null || hidden <= 0 ? null : (
+            <p class="notice warn">
+              Objectives of the first {tenantsMax} tenants. Choose a tenant to see those of the other {hidden}.
+            </p>
+          )}
+          <Reading read={read} what="the objectives" lines={8}>
+            {(objectives) => <ObjectiveTable objectives={narrowed(objectives, query)} />}
+          </Reading>
+        </>
+      )}
+    </Page>
   );
 }

@@ -25,20 +25,20 @@ export const metricActions: readonly PageAction[] = [
         sees: [],
       });
       await page.getByRole("link", { name: "bet_settle_p99_ms" }).click();
-      await page.getByText("It costs about").waitFor();
-      expect(await page.getByRole("heading", { name: "Answer" }).count()).toBe(0);
+      await page.getByText("Estimated cost").waitFor();
+      await page.locator(".chart canvas").waitFor();
       await page.getByRole("checkbox", { name: "region" }).check();
       const [answer] = await Promise.all([
         page.waitForResponse((response) => response.url().includes("/v1/metrics/query?")),
-        page.getByRole("button", { name: "Run" }).click(),
+        page.getByRole("button", { name: "Run query" }).click(),
       ]);
-      await page.locator(".chart canvas").waitFor();
-      await page.getByText("The same as a table").click();
+      await page.getByRole("rowheader", { name: "region=latam" }).first().waitFor();
+      await page.getByText("Data table").click();
       const { data } = (await answer.json()) as { data: readonly { points: readonly unknown[] }[] };
       const points = data.reduce((sum, series) => sum + series.points.length, 0);
       expect(points).toBeGreaterThan(0);
       expect(await tableValues(page)).toBe(points);
-      expect(new URL(page.url()).searchParams.get("run")).toBe("1");
+      expect(new URL(page.url()).searchParams.get("group_by")).toBe("region");
       expect(tab.faults).toEqual([]);
       await tab.close();
     },
@@ -48,10 +48,13 @@ export const metricActions: readonly PageAction[] = [
     run: async ({ open, visit }) => {
       const tab = await open();
       const path = "/explorer?metric=auth_success_rate&filter%5Btenant%5D=lumen";
-      await visit(tab, { name: "explorer", path, heading: "Explorer", sees: ["It costs about"] });
-      const field = tab.page.getByLabel("region", { exact: true }).first();
+      await visit(tab, { name: "explorer", path, heading: "Explorer", sees: ["Estimated cost"] });
+      const region = tab.page.getByRole("combobox", { name: "Region" });
+      expect(await region.locator("option").allTextContents()).toEqual(["All", "eu", "latam"]);
+      await tab.page.getByText("More filters").click();
+      const field = tab.page.getByLabel("device", { exact: true }).first();
       await field.focus();
-      await tab.page.locator('datalist option[value="eu"]').waitFor({ state: "attached" });
+      await tab.page.locator('datalist option[value="ios"]').waitFor({ state: "attached" });
       expect(tab.faults).toEqual([]);
       await tab.close();
     },
@@ -63,12 +66,12 @@ export const metricActions: readonly PageAction[] = [
       const { page } = tab;
       const asked: string[] = [];
       page.on("request", (request) => asked.push(new URL(request.url()).pathname));
-      const path = `/explorer?${dearQuery}&run=1`;
-      await visit(tab, { name: "refused", path, heading: "Explorer", sees: ["This query would be refused"] });
+      const path = `/explorer?${dearQuery}`;
+      await visit(tab, { name: "refused", path, heading: "Explorer", sees: ["Query rejected"] });
       expect(asked).toContain("/v1/metrics/plan");
       expect(asked).not.toContain("/v1/metrics/query");
-      await page.getByRole("button", { name: /^Ask with a step of \S+ instead$/u }).click();
-      await page.getByText("Newest sample").waitFor();
+      await page.getByRole("button", { name: /^Run with a step of \S+$/u }).click();
+      await page.getByText("newest sample").waitFor();
       expect(new URL(page.url()).searchParams.get("step")).not.toBe("15s");
       expect(tab.faults).toEqual([]);
       await tab.close();
@@ -79,22 +82,22 @@ export const metricActions: readonly PageAction[] = [
     run: async ({ open, visit }) => {
       const tab = await open();
       const { page } = tab;
-      const path = `/explorer?${costlyQuery}&run=1`;
+      const path = `/explorer?${costlyQuery}`;
       await visit(tab, {
         name: "costly",
         path,
         reader: "frugal",
         heading: "Explorer",
-        sees: ["This query would be refused", "cost_exceeded", "the burst limit is 100"],
+        sees: ["Query rejected: Cost limit exceeded", "the burst limit is 100", "100 of 100 units left"],
       });
       const [answer] = await Promise.all([
         page.waitForResponse((response) => response.url().includes("/v1/metrics/query?")),
-        page.getByRole("button", { name: /^Ask with a step of .+ instead$/u }).click(),
+        page.getByRole("button", { name: /^Run with a step of .+$/u }).click(),
       ]);
       expect(answer.status()).toBe(200);
       await page.locator(".chart canvas").waitFor();
       expect(new URL(answer.url()).searchParams.get("step")).not.toBe("2m");
-      expect(await page.getByText("This query would be refused").count()).toBe(0);
+      expect(await page.getByText("Query rejected").count()).toBe(0);
       expect(tab.faults).toEqual([]);
       await tab.close();
     },
@@ -104,12 +107,13 @@ export const metricActions: readonly PageAction[] = [
     run: async ({ open, visit }) => {
       const tab = await open();
       const { page } = tab;
-      const path = "/explorer?metric=cpu_util&filter%5Btenant%5D=lumen&group_by=region&run=1";
-      await visit(tab, { name: "csv", path, reader: "tenant", heading: "Explorer", sees: ["Newest sample"] });
-      await page.getByText("The same as a table").click();
+      const path = "/explorer?metric=cpu_util&filter%5Btenant%5D=lumen&group_by=region";
+      await visit(tab, { name: "csv", path, reader: "tenant", heading: "Explorer", sees: ["newest sample"] });
+      await page.getByText("Data table").click();
+      await page.getByRole("heading", { name: "Export" }).click();
       const [download] = await Promise.all([
         page.waitForEvent("download"),
-        page.getByRole("button", { name: "Download as CSV" }).click(),
+        page.getByRole("button", { name: "Download CSV" }).click(),
       ]);
       expect(download.suggestedFilename()).toBe("cpu_util.csv");
       const [titles, ...lines] = (await readFile(await download.path(), "utf8")).trimEnd().split("\r\n");
@@ -125,13 +129,13 @@ export const metricActions: readonly PageAction[] = [
     run: async ({ open, visit }) => {
       const tab = await open();
       const { page } = tab;
-      const query = "/explorer?metric=auth_success_rate&filter%5Btenant%5D=vega&run=1";
+      const query = "/explorer?metric=auth_success_rate&filter%5Btenant%5D=vega";
       await visit(tab, {
         name: "other",
         path: query,
         reader: "tenant",
         heading: "Explorer",
-        sees: ["This query would be refused"],
+        sees: ["Query rejected"],
       });
       expect(await page.locator(".chart canvas").count()).toBe(0);
       await visit(tab, {
@@ -189,7 +193,7 @@ export const metricActions: readonly PageAction[] = [
       const rows = [
         { path: "/explorer", heading: "Explorer" },
         {
-          path: "/explorer?metric=auth_success_rate&filter%5Btenant%5D=lumen&group_by=region&run=1",
+          path: "/explorer?metric=auth_success_rate&filter%5Btenant%5D=lumen&group_by=region",
           heading: "Explorer",
         },
         { path: "/slos?tenant=lumen", heading: "SLOs" },
@@ -209,7 +213,7 @@ export const metricActions: readonly PageAction[] = [
     run: async ({ open, visit, installation }) => {
       const tab = await open();
       const { page } = tab;
-      const path = "/explorer?metric=cache_hit_ratio&filter%5Btenant%5D=lumen&group_by=region&run=1";
+      const path = "/explorer?metric=cache_hit_ratio&filter%5Btenant%5D=lumen&group_by=region";
       await installation.withoutStore("latam", async () => {
         const [answer] = await Promise.all([
           page.waitForResponse((response) => response.url().includes("/v1/metrics/query?")),
@@ -220,7 +224,7 @@ export const metricActions: readonly PageAction[] = [
         expect((await notice.locator("li").allInnerTexts()).map((text) => text.replaceAll(/\s+/gu, " "))).toEqual([
           "latam failed",
         ]);
-        await page.getByText("The same as a table").click();
+        await page.getByText("Data table").click();
         expect(await tableValues(page)).toBeGreaterThan(0);
         expect(await tab.audit()).toEqual([]);
       });
@@ -232,6 +236,6 @@ export const metricActions: readonly PageAction[] = [
 
 /** Values in the table of the chart, without those of gaps. */
 async function tableValues(page: Page): Promise<number> {
-  const cells = await page.locator(".chart td.number").allInnerTexts();
+  const cells = await page.locator(".chart details td.number").allInnerTexts();
   return cells.filter((text) => text !== "–").length;
 }

@@ -1,6 +1,16 @@
 import type { Slo } from "../../api/objectives.ts";
 import { describe, expect, test } from "vitest";
-import { budgetLeft, budgetTone, burnDown, objectivePath } from "../../console/objectives/objective-view.ts";
+import { burnReasons } from "../../console/objectives/burn-reasons.ts";
+import { narrowed } from "../../console/objectives/objective-filters.tsx";
+import {
+  budgetLeft,
+  budgetTone,
+  burnDown,
+  explorerPath,
+  fallingSince,
+  objectivePath,
+  worstFirst,
+} from "../../console/objectives/objective-view.ts";
 import { quotaRows, quotaTone } from "../../console/quotas/quota-buckets.ts";
 
 describe("the budget of an objective", () => {
@@ -47,6 +57,114 @@ describe("the budget of an objective", () => {
       "/slos/a%2Fb?domain=pay&region=eu&tenant=lumen&environment=prod",
     );
   });
+});
+
+const tier = (
+  factor: number,
+  long: readonly [string, number?],
+  short: readonly [string, number?],
+): Slo["tiers"][number] => {
+  const rate = ([window, value]: readonly [string, number?]) => ({
+    window,
+    ...(value === undefined ? {} : { rate: value }),
+  });
+  return { severity: "page", factor, long: rate(long), short: rate(short) };
+};
+const slo = (change: Partial<Slo>): Slo => ({
+  name: "login",
+  domain: "identity",
+  metric: "auth",
+  objective: 0.99,
+  window_days: 30,
+  minimum_events: 100,
+  at: "2026-01-31T12:00:00.000Z",
+  tenant: "lumen",
+  regions: [
+    { region: "eu", state: "ok" },
+    { region: "latam", state: "ok" },
+  ],
+  events: { good: 990, total: 1_000 },
+  error_budget: { total: 0.01, spent: 0.004, remaining: 0.006 },
+  burn: {},
+  tiers: [tier(14.4, ["1h", 1], ["5m", 1]), tier(6, ["6h", 1], ["30m", 1])],
+  status: "ok",
+  ...change,
+});
+
+describe("the reasons of a state", () => {
+  test.each([
+    ["of nothing", {}, []],
+    [
+      "of a spent budget",
+      { status: "critical", error_budget: { total: 0.01, spent: 0.015, remaining: -0.005 } },
+      ["The error budget is spent: 1.5% of the events in 30 d were bad, and 1% may be (150% of the budget)."],
+    ],
+    [
+      "of the fastest tier that burns, with the time until the budget is spent",
+      { status: "critical", tiers: [tier(14.4, ["1h", 20], ["5m", 2]), tier(6, ["6h", 7], ["30m", 12])] },
+      [
+        "The budget burns at 7 times the sustainable rate in the last 6 h, and 12 times in the last 30 min (alert above 6). " +
+          "At this rate the budget is spent in 1 d 12 h.",
+      ],
+    ],
+    [
+      "of too few events",
+      { status: "insufficient_data", events: { good: 3, total: 3 } },
+      ["3 events were counted, and a state needs 100."],
+    ],
+    [
+      "of missing stores",
+      { status: "late", events: { good: 3, total: 3 }, regions: [{ region: "eu", state: "late" }] },
+      ["3 events were counted, and a state needs 100. Stores did not respond in time. Incomplete: eu (late)."],
+    ],
+  ] as const)("%s", (_name, change, reasons) => {
+    expect(burnReasons(slo(change as Partial<Slo>))).toEqual(reasons);
+  });
+});
+
+describe("a list of objectives", () => {
+  const at = (name: string, status: Slo["status"], remaining: number): Slo =>
+    slo({ name, status, error_budget: { total: 0.01, remaining } });
+
+  test("has the worst first: by state, then by the budget that is left", () => {
+    const all = [
+      at("a", "ok", 0.001),
+      at("b", "critical", 0.005),
+      at("c", "insufficient_data", 0),
+      at("d", "critical", -1),
+    ];
+    expect(worstFirst(all).map(({ name }) => name)).toEqual(["d", "b", "c", "a"]);
+  });
+
+  test("has those of the domain and the state of the address", () => {
+    const all = [slo({ name: "a" }), slo({ name: "b", status: "critical" }), slo({ name: "c", domain: "pay" })];
+    const names = (query: string) => narrowed(all, new URLSearchParams(query)).map(({ name }) => name);
+    expect(names("")).toEqual(["a", "b", "c"]);
+    expect(names("status=ok&domain=identity")).toEqual(["a"]);
+    expect(names("domain=none")).toEqual([]);
+  });
+});
+
+describe("a budget has been falling", () => {
+  const points = (...remaining: readonly (number | null)[]) =>
+    remaining.map((value, index) => ({ at: `2026-01-0${index + 1}T00:00:00.000Z`, sli: null, remaining: value }));
+
+  test.each([
+    ["since the point before the first fall", [5, 6, 4, 3], "2026-01-02T00:00:00.000Z"],
+    ["over gaps", [6, 4, null, 3], "2026-01-01T00:00:00.000Z"],
+    ["at no time, when it rises", [3, 2, 4], undefined],
+    ["at no time, when it stays", [3, 2, 2], undefined],
+    ["at no time, without events", [null, null], undefined],
+  ])("%s", (_name, remaining, since) => {
+    expect(fallingSince(points(...remaining))).toBe(since);
+  });
+});
+
+test("the metric of an objective opens in the Explorer by region, or in its only region", () => {
+  expect(explorerPath(slo({}), "3d")).toBe("/explorer?metric=auth&filter%5Btenant%5D=lumen&group_by=region&range=3d");
+  expect(explorerPath(slo({ regions: [{ region: "eu", state: "ok" }] }), "1h")).toBe(
+    "/explorer?metric=auth&filter%5Btenant%5D=lumen&filter%5Bregion%5D=eu&range=1h",
+  );
 });
 
 test("quotas are rows, those of metrics last", () => {

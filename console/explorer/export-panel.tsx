@@ -1,39 +1,42 @@
+import type { PlanAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { problemOfError, type Problem } from "../api/problem.ts";
 import { useSession } from "../api/session-context.ts";
 import { CodeBlock } from "../components/copy-button.tsx";
-import { Section } from "../components/page.tsx";
+import { Panel } from "../components/panel.tsx";
 import { ProblemNotice } from "../components/problem-notice.tsx";
 import { timesOf, type AskedQuery } from "./asked-query.ts";
 import { curlLine, promqlLine } from "./command-lines.ts";
 
-interface TakeAlongProps {
+interface ExportProps {
   readonly asked: AskedQuery;
   /** Parameters of the query. */
   readonly text: string;
   readonly nowMs: number;
-  /** The same in PromQL; null where it cannot be said. */
-  readonly expression: string | null;
+  /** Undefined while it is unknown. */
+  readonly plan: PlanAnswer | undefined;
 }
 
 const csvType = "text/csv";
 
-/** The same query elsewhere: as a file, as a command, and as an expression. */
-export function TakeAlong({ asked, text, nowMs, expression }: TakeAlongProps): JSX.Element {
+/** The same query elsewhere: as a file, as a command, and in PromQL. */
+export function ExportPanel({ asked, text, nowMs, plan }: ExportProps): JSX.Element {
   const url = `${location.origin}/v1/metrics/query${text}`;
   const { from, to } = timesOf(asked, nowMs);
   const step = asked.step === "" ? {} : { step: asked.step };
+  const expression = plan?.expression ?? null;
   return (
-    <Section title="Take it along" lead="The commands read the token from HELIOGRAPH_TOKEN.">
+    <Panel title="Export" isOpen={false}>
       <CsvButton path={`/v1/metrics/query${text}`} name={`${asked.metric}.csv`} />
+      <p class="hint">The commands read the token from HELIOGRAPH_TOKEN.</p>
       <h3>curl</h3>
       <CodeBlock text={curlLine(url)} what="the command for JSON" />
       <h3>CSV</h3>
       <CodeBlock text={curlLine(url, csvType)} what="the command for CSV" />
       <h3>PromQL</h3>
       {expression === null ? (
-        <p class="quiet">The plan names no expression: the subset of PromQL cannot say this query.</p>
+        <p class="quiet">{withoutExpression(plan)}</p>
       ) : (
         <>
           <CodeBlock text={expression} what="the expression" />
@@ -43,11 +46,19 @@ export function TakeAlong({ asked, text, nowMs, expression }: TakeAlongProps): J
           />
         </>
       )}
-    </Section>
+    </Panel>
   );
 }
 
-/** Saves the answer as a file. A link could not carry the token. */
+/** Why there is no expression. */
+function withoutExpression(plan: PlanAnswer | undefined): string {
+  if (plan === undefined) return "Not known yet.";
+  const { refusal } = plan;
+  if (refusal !== null) return `Not available: the query is rejected. ${refusal.title}: ${refusal.detail}`;
+  return "Not available: this combination of metric, aggregation and downsample has no equivalent in PromQL.";
+}
+
+/** Saves the response as a file. A link could not carry the token. */
 function CsvButton({ path, name }: { readonly path: string; readonly name: string }): JSX.Element {
   const { api } = useSession();
   const [problem, setProblem] = useState<Problem | undefined>(undefined);
@@ -66,7 +77,7 @@ function CsvButton({ path, name }: { readonly path: string; readonly name: strin
   return (
     <>
       <button type="button" disabled={isBusy} onClick={() => void save()}>
-        Download as CSV
+        Download CSV
       </button>
       {problem === undefined ? null : <ProblemNotice problem={problem} />}
     </>

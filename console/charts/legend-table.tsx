@@ -1,0 +1,66 @@
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { ChartColumns, ChartSeries } from "./chart-data.ts";
+import { statsOf, toggleSeries } from "./series-stats.ts";
+
+interface LegendTableProps {
+  readonly series: readonly ChartSeries[];
+  readonly columns: ChartColumns;
+  readonly format: (value: number) => string;
+  /** Index of the time under the pointer. */
+  readonly point: number | null;
+  /** Labels of hidden series. */
+  readonly hidden: ReadonlySet<string>;
+  readonly onHidden: (hidden: ReadonlySet<string>) => void;
+}
+
+/** The legend of a chart with figures of each series. Each series can be hidden. */
+export function LegendTable({ series, columns, format, point, hidden, onHidden }: LegendTableProps): JSX.Element {
+  const stats = useMemo(() => series.map(statsOf), [series]);
+  const all = series.map(({ label }) => label);
+  const text = (value: number | null | undefined): string =>
+    value === null || value === undefined ? "–" : format(value);
+  return (
+    <div class="table-wrap legend-table" role="region" aria-label="Series" tabIndex={0}>
+      <table>
+        <caption class="hidden">Series</caption>
+        <thead>
+          <tr>
+            <th scope="col">Series</th>
+            {["Min", "Max", "Mean", "Last", "At pointer"].map((header) => (
+              <th key={header} scope="col" class="number">
+                {header}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {series.map(({ label }, index) => {
+            const { min, max, mean, last } = stats[index] ?? {};
+            const pointed = point === null ? undefined : columns.values[index]?.[point];
+            return (
+              <tr key={label} class={hidden.has(label) ? "hidden-series" : ""}>
+                <th scope="row">
+                  <button
+                    type="button"
+                    class="series-button"
+                    aria-pressed={!hidden.has(label)}
+                    title="Shift-click shows only this series"
+                    onClick={({ shiftKey }) => onHidden(toggleSeries(hidden, { label, all, only: shiftKey }))}
+                  >
+                    <span class={`swatch series-${(index % 8) + 1}`} /> {label}
+                  </button>
+                </th>
+                {[min, max, mean, last, pointed].map((value, column) => (
+                  <td key={column} class="number">
+                    {text(value)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
