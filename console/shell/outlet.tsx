@@ -48,6 +48,15 @@ export function Outlet({ pages, isReady }: OutletProps): JSX.Element {
   return <Skeleton what="the page" lines={8} />;
 }
 
+/** Loads the code of a page while the session starts. If that fails, the {@link Outlet} tries again and reports it. */
+export function preloadPage(pages: readonly PageEntry[], path: string): void {
+  const entry = findPage(pages, path)?.entry;
+  entry?.load().then(
+    (component) => loaded.set(entry, component),
+    () => undefined,
+  );
+}
+
 function findPage(pages: readonly PageEntry[], path: string): Found | undefined {
   for (const entry of pages) {
     const parameters = matchPath(entry.path, path);

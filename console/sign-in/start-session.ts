@@ -28,6 +28,8 @@ const skewSecondsMin = 5;
  */
 export async function startSession(): Promise<Start> {
   const token = takeFragmentToken(location, history);
+  // Nearly every start needs it, so it is loaded while the configuration is read.
+  void import("./key-session.ts").catch(() => undefined);
   const { config, skewSeconds } = await readConfig();
   if (config.issuer !== null && config.client_id !== null && token === undefined) {
     return startAtIssuer({

@@ -26,6 +26,11 @@ export interface ConsoleTab {
    * Refusals by the API are none, since pages show them.
    */
   readonly faults: readonly string[];
+  /**
+   * The longest task of pages while something is done, in ms of CPU time: what other programs of the machine do
+   * meanwhile does not count.
+   */
+  longestTaskMs(act: () => Promise<void>): Promise<number>;
   /** Violations of the rules of accessibility on the page as it stands, as `rule: selector`. */
   audit(): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -37,8 +42,6 @@ export interface PageFigures {
   readonly interactiveMs: number;
   /** Sum of the layout shifts. Source: the Layout Instability API. */
   readonly layoutShift: number;
-  /** The longest task, ms; 0 when none took 50 ms. */
-  readonly longestTaskMs: number;
 }
 
 const flags = [
@@ -96,6 +99,7 @@ async function openTab(browser: Browser, axeText: string, look: Look): Promise<C
   return {
     page,
     faults,
+    longestTaskMs: (act) => longestTaskMs(browser, page, act),
     audit: () => auditPage(page, axeText),
     close: () => context.close(),
   };
@@ -125,20 +129,17 @@ async function watchPolicy(context: BrowserContext, faults: string[]): Promise<v
 }
 
 interface Measured {
-  figures: { interactiveMs: number; layoutShift: number; longestTaskMs: number };
+  figures: { interactiveMs: number; layoutShift: number };
 }
 
 /** Runs in the page, before its own scripts. */
 function measureItself(): void {
-  const figures = { interactiveMs: 0, layoutShift: 0, longestTaskMs: 0 };
+  const figures = { interactiveMs: 0, layoutShift: 0 };
   (globalThis as unknown as Measured).figures = figures;
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries() as unknown as readonly { value: number; hadRecentInput: boolean }[])
       if (!entry.hadRecentInput) figures.layoutShift += entry.value;
   }).observe({ type: "layout-shift", buffered: true });
-  new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) figures.longestTaskMs = Math.max(figures.longestTaskMs, duration);
-  }).observe({ type: "longtask", buffered: true });
   const seen = new MutationObserver(() => {
     if (document.querySelector("main h1") === null) return;
     seen.disconnect();
@@ -150,6 +151,29 @@ function measureItself(): void {
 /** What the page measured since it was loaded. */
 export async function figuresOf(page: Page): Promise<PageFigures> {
   return page.evaluate(() => (globalThis as unknown as Measured).figures);
+}
+
+interface TraceEvent {
+  readonly name: string;
+  readonly pid: number;
+  readonly tid: number;
+  /** CPU time, microseconds. */
+  readonly tdur?: number;
+  readonly args?: { readonly name?: string };
+}
+
+async function longestTaskMs(browser: Browser, page: Page, act: () => Promise<void>): Promise<number> {
+  await browser.startTracing(page, { categories: ["-*", "toplevel", "__metadata"] });
+  const done = act().then(() => page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve))));
+  await done.catch(() => undefined);
+  const trace = (await browser.stopTracing()).toString();
+  await done;
+  const { traceEvents } = JSON.parse(trace) as { readonly traceEvents: readonly TraceEvent[] };
+  const threadOf = ({ pid, tid }: TraceEvent): string => `${pid} ${tid}`;
+  const threads = new Set(traceEvents.filter(({ args }) => args?.name === "CrRendererMain").map(threadOf));
+  const tasks = traceEvents.filter((event) => event.name.endsWith("RunTask") && threads.has(threadOf(event)));
+  if (tasks.length === 0) throw new Error("the browser traced no task of a page");
+  return tasks.reduce((most, { tdur = 0 }) => Math.max(most, tdur), 0) / 1_000;
 }
 
 /** The rules run as a script of the test, not of the page: its policy stays in force. */

@@ -23,10 +23,11 @@ const [wide, narrow] = [
   { width: 1_280, height: 800 },
   { width: 320, height: 640 },
 ];
-/** Bars of the console on loopback; a machine of the tests may be five times slower. */
+/** Bar of the console on loopback; a machine of the tests may be five times slower. */
 const interactiveMsBar = 400;
-const longTaskMsBar = 100;
 const slowFactor = 5;
+/** CPU time. */
+const longTaskMsMax = 100;
 const layoutShiftMax = 0.1;
 /** Of a page whose panels are shown together. */
 const stillShiftMax = 0.01;
@@ -155,7 +156,13 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     });
 
     test.each(pageRows.map((row) => [row.name, row] as const))("%s", async (name, row) => {
-      await visitor.visit(tab, row);
+      let longestTaskMs = Infinity;
+      // The least of a few: a busy machine adds to the CPU time too.
+      for (let turn = 0; turn < 3 && longestTaskMs > longTaskMsMax; turn += 1)
+        longestTaskMs = Math.min(longestTaskMs, await tab.longestTaskMs(() => visitor.visit(tab, row)));
+      say(`${name}: its longest task takes ${longestTaskMs.toFixed(0)} ms`);
+      expect(longestTaskMs, "the longest task").toBeGreaterThan(1);
+      expect(longestTaskMs, "the longest task").toBeLessThanOrEqual(longTaskMsMax);
       for (const theme of ["light", "dark"] as const) {
         await tab.page.emulateMedia({ colorScheme: theme });
         expect(await tab.audit(), `${name} in ${theme}`).toEqual([]);
@@ -250,12 +257,9 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
       figures.push(await figuresOf(tab.page));
     }
     const interactiveMs = Math.min(...figures.map((one) => one.interactiveMs));
-    const longestTaskMs = Math.min(...figures.map((one) => one.longestTaskMs));
     say(`the console is interactive after ${interactiveMs.toFixed(0)} ms, bar ${interactiveMsBar}`);
-    say(`its longest task takes ${longestTaskMs.toFixed(0)} ms, bar ${longTaskMsBar}`);
     expect(interactiveMs).toBeGreaterThan(0);
     expect(interactiveMs).toBeLessThanOrEqual(interactiveMsBar * slowFactor);
-    expect(longestTaskMs).toBeLessThanOrEqual(longTaskMsBar * slowFactor);
     await tab.close();
   });
 });
