@@ -1,7 +1,7 @@
 import type { Preview } from "../../api/previews.ts";
 import { randomUUID } from "node:crypto";
 import { runPeriodically } from "../../limits/periodic.ts";
-import { createSingleFlight } from "../../limits/single-flight.ts";
+import { createSingleFlight } from "../../limits/bounded-map.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { ApiError, invalidField } from "../errors/api-error.ts";

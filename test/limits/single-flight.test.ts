@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createSingleFlight } from "../../limits/single-flight.ts";
+import { createSingleFlight } from "../../limits/bounded-map.ts";
 
 test("concurrent calls with one key run once, and the next call runs anew", async () => {
   const once = createSingleFlight<number>();

@@ -1,5 +1,4 @@
-import { BoundedMap } from "../../../limits/bounded-map.ts";
-import { createSingleFlight, type SingleFlight } from "../../../limits/single-flight.ts";
+import { BoundedMap, createSingleFlight, type SingleFlight } from "../../../limits/bounded-map.ts";
 import type { Pods } from "../../pods/pods.ts";
 import { createRangeCache, type RangeCache } from "./extents.ts";
 import { createSharedExtents, type SharedExtents } from "./shared-extents.ts";

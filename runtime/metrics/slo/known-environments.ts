@@ -1,5 +1,4 @@
-import { BoundedMap } from "../../../limits/bounded-map.ts";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { BoundedMap, createSingleFlight } from "../../../limits/bounded-map.ts";
 import { createByteBudget } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store.ts";
 import { makePlan, type PlannedPart, storeLabel } from "../planning/plan.ts";

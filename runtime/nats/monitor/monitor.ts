@@ -6,7 +6,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import { runPeriodically } from "../../../limits/periodic.ts";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { createSingleFlight } from "../../../limits/bounded-map.ts";
 import { createStoreFiles, missingText } from "../store/store-files.ts";
 import { createCertificateReload } from "./certificate-reload.ts";
 import { createLiveness, readDocument, readJetStreamOn, readMonitor } from "./liveness.ts";

@@ -1,6 +1,6 @@
 import type { ConsumerInfo } from "@nats-io/jetstream";
 import { millis } from "@nats-io/transport-node";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { createSingleFlight } from "../../../limits/bounded-map.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { led, readStreamInfo } from "../messages/stream-info.ts";
 import { consumerInfo, consumerNames, deleteConsumer, ensureConsumer } from "../messages/consumers.ts";

@@ -1,4 +1,4 @@
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { createSingleFlight } from "../../../limits/bounded-map.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { readConsumerInfo, readStreamInfo } from "../messages/stream-info.ts";
 import { openHeaderScan, type HeaderScan } from "../messages/header-scan.ts";

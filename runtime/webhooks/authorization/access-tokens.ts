@@ -1,6 +1,5 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
-import { BoundedMap, ExpiringMap } from "../../../limits/bounded-map.ts";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { BoundedMap, createSingleFlight, ExpiringMap } from "../../../limits/bounded-map.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
 import { parseTokenResponse, tokenResponseBytesMax, tokenUseMs } from "../../json/token-response.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";

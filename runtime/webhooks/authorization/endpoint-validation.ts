@@ -1,5 +1,4 @@
-import { BoundedMap, ExpiringMap } from "../../../limits/bounded-map.ts";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { BoundedMap, createSingleFlight, ExpiringMap } from "../../../limits/bounded-map.ts";
 import type { FailureOutcome, AttemptOutcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";
 import type { Partner } from "../partners/partner.ts";

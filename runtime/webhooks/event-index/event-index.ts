@@ -1,6 +1,6 @@
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { Clock } from "../../../limits/clock.ts";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { createSingleFlight } from "../../../limits/bounded-map.ts";
 import type { HeaderScan } from "../../nats/messages/header-scan.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";

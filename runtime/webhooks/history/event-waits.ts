@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { pause, type Clock } from "../../../limits/clock.ts";
 import { FairPlaces } from "../../../limits/fair-places.ts";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { createSingleFlight } from "../../../limits/bounded-map.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import type { EventPage, EventQuery, EventReading } from "./event-list.ts";
 import {

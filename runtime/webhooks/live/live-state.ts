@@ -6,8 +6,7 @@ import { includesTenant } from "../events/tenants.ts";
 import type { PartnerAccess } from "../history/partner-access.ts";
 import type { PartnerList } from "../history/partner-list.ts";
 import type { Partner } from "../partners/partner.ts";
-import { BoundedMap } from "../../../limits/bounded-map.ts";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { BoundedMap, createSingleFlight } from "../../../limits/bounded-map.ts";
 import type { PodMessages } from "../../nats/messages/pod-messages.ts";
 import { ownerOf } from "../../pods/pods.ts";
 

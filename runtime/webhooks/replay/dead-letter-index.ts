@@ -1,4 +1,4 @@
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { createSingleFlight } from "../../../limits/bounded-map.ts";
 import type { DeadLettersState, DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import { parseDeadLetterHead, type DeadLetterAbout } from "../records/dead-letter-record.ts";
 import { DeadLetterKinds, rowOf, type DeadLetterRow } from "./dead-letter-rows.ts";

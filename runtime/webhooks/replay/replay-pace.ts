@@ -1,6 +1,5 @@
-import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { BoundedMap, createSingleFlight } from "../../../limits/bounded-map.ts";
 import { pause, type Clock } from "../../../limits/clock.ts";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
 import type { DeliveriesStream, LaneState } from "../../nats/streams/deliveries-stream.ts";
 import type { Partner } from "../partners/partner.ts";
 

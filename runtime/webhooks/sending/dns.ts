@@ -1,7 +1,6 @@
 import { Resolver as NameServerResolver } from "node:dns/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ExpiringMap } from "../../../limits/bounded-map.ts";
-import { createSingleFlight } from "../../../limits/single-flight.ts";
+import { createSingleFlight, ExpiringMap } from "../../../limits/bounded-map.ts";
 import { readFileSync, statSync } from "node:fs";
 import { isIP, isIPv4 } from "node:net";
 
