@@ -51,7 +51,7 @@ export function queryStores(
   const reads: RecordedRead[] = [];
   const bulkhead: StoreMiddleware = (inner) => bulkheads.of(query.quota.queryClass, inner);
   const record: StoreMiddleware = explain ? (inner) => recordReads(inner, reads) : unchanged;
-  const trace: StoreMiddleware = (inner) => tracedReads(inner, span);
+  const trace: StoreMiddleware = span === undefined ? unchanged : (inner) => tracedReads(inner, span);
   const wrapped = [bulkhead, record, share, trace].reduceRight((inner, wrap) => wrap(inner), stores);
   const refreshed = bulkhead(stores);
   const cached = cachedStores(wrapped, cache, { lifetimes: lifetimesOf(query), nowMs, lasting: refreshed });
