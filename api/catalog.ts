@@ -1,6 +1,19 @@
 import { CorrelationId, Duration, Time } from "./documents.ts";
 import { Aggregation, LabelName } from "./queries.ts";
-import { count, described, list, number, object, record, ref, share, text, words, type Static } from "./schema.ts";
+import {
+  count,
+  described,
+  list,
+  nullable,
+  number,
+  object,
+  record,
+  ref,
+  share,
+  text,
+  words,
+  type Static,
+} from "./schema.ts";
 
 export const categories = ["slo", "kri", "business", "infrastructure", "api"] as const;
 /** `Deprecated`: the metric will be removed. */
@@ -67,47 +80,69 @@ export const CatalogAnswer = object({
 });
 export type CatalogAnswer = Static<typeof CatalogAnswer>;
 
-export const HealthAnswer = object({
-  status: words(["ok", "degraded", "down"], "`down`: all stores fail. `degraded`: a store or the cache fails"),
-  window_seconds: count("Length of the window of the figures in seconds"),
-  requests: count("Requests to this pod in the window"),
-  latency_p95_ms: number("95th percentile of their durations in milliseconds"),
-  error_rate: share("Share of requests that failed on the server's side"),
-  cache_hit_ratio: share("Ratio of points from a cache"),
-  partial_response_rate: share("Share of partial responses"),
-  caches: list(
-    object({
-      name: words(["memory", "distributed"], "`memory` of this pod, or `distributed` over all pods"),
-      state: words(
-        ["ok", "failing", "off"],
-        "`failing`: this pod reaches no other pod. `off`: no class caches anything there",
-      ),
-      hit_ratio: share("Hit ratio of the cache"),
-      fallback: words(["distributed", "stores"], "Where missing points are read from"),
-    }),
-    "Caches of points, the fastest first",
-  ),
-  stores: list(
-    object(
-      {
-        name: text("Name of the store"),
-        region: text("Region of the store"),
+export const HealthAnswer = object(
+  {
+    status: words(["ok", "degraded", "down"], "`down`: all stores fail. `degraded`: a store or the cache fails"),
+    window_seconds: count("Length of the window of the figures in seconds"),
+    requests: count("Requests to this pod in the window"),
+    latency_p95_ms: number("95th percentile of their durations in milliseconds"),
+    error_rate: share("Share of requests that failed on the server's side"),
+    cache_hit_ratio: share("Ratio of points from a cache"),
+    partial_response_rate: share("Share of partial responses"),
+    caches: list(
+      object({
+        name: words(["memory", "distributed"], "`memory` of this pod, or `distributed` over all pods"),
         state: words(
-          ["unknown", "ok", "failing", "unsupported"],
-          "`unknown`: not read yet. `failing`: the last read failed. `unsupported`: a metric requires a " +
-            "function that the store does not support",
+          ["ok", "failing", "off"],
+          "`failing`: this pod reaches no other pod. `off`: no class caches anything there",
         ),
-      },
-      {
-        catalog: text("Catalog of the store, as NAMESPACE/NAME; store names are unique within a catalog only"),
-        age_seconds: count(
-          "Age of the state in seconds; absent while it is unknown. A request for a state older than 10 s probes " +
-            "the store",
-        ),
-        warnings: list(text(), "Objectives for which the store's series have no bucket"),
-      },
+        hit_ratio: share("Hit ratio of the cache"),
+        fallback: words(["distributed", "stores"], "Where missing points are read from"),
+      }),
+      "Caches of points, the fastest first",
     ),
-    "Stores of this runtime",
-  ),
-});
+    stores: list(
+      object(
+        {
+          name: text("Name of the store"),
+          region: text("Region of the store"),
+          state: words(
+            ["unknown", "ok", "failing", "unsupported"],
+            "`unknown`: not read yet. `failing`: the last read failed. `unsupported`: a metric requires a " +
+              "function that the store does not support",
+          ),
+        },
+        {
+          catalog: text("Catalog of the store, as NAMESPACE/NAME; store names are unique within a catalog only"),
+          age_seconds: count(
+            "Age of the state in seconds; absent while it is unknown. A request for a state older than 10 s probes " +
+              "the store",
+          ),
+          warnings: list(text(), "Objectives for which the store's series have no bucket"),
+        },
+      ),
+      "Stores of this runtime",
+    ),
+  },
+  {
+    requests_per_second: number("Requests per second to all pods of the installation in the window", { minimum: 0 }),
+    response_bytes_avg: nullable(
+      number(undefined, { minimum: 0 }),
+      "Average bytes of the response bodies of all pods in the window; null without a response",
+    ),
+    most_expensive: list(
+      object({
+        metric: text("Metric id"),
+        cost: count("Cost units that were charged in the window"),
+        requests: count("Admitted requests for the metric"),
+      }),
+      "Metrics with the greatest cost over all pods, within the tenants and metrics of the caller",
+      { maxItems: 10 },
+    ),
+    pods: described(
+      object({ live: count("Live pods"), counted: count("Pods whose requests are in the figures of all pods") }),
+      "Pods of the installation",
+    ),
+  },
+);
 export type HealthAnswer = Static<typeof HealthAnswer>;

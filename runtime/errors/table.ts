@@ -77,6 +77,7 @@ const rows = {
   cost_exceeded: { status: 429, title: "Cost limit exceeded", retryable: true },
   concurrency_exceeded: { status: 429, title: "Concurrency limit exceeded", retryable: true },
   store_failed: { status: 502, title: "Store failure", retryable: true },
+  usage_unavailable: { status: 503, title: "Usage unavailable", retryable: true },
   store_timeout: { status: 504, title: "Store timeout", retryable: true },
 } as const satisfies Readonly<Record<string, ErrorRow>>;
 

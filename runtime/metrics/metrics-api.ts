@@ -1,5 +1,6 @@
 // The interface of the metrics API, with its requests and responses. It has no code.
 import type { PreviewedQueries } from "../../api/previews.ts";
+import type { UsageAnswer } from "../../api/usage.ts";
 import type { LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
 import type { ApiError } from "../errors/api-error.ts";
 import type { StartedSpan } from "../tracing/tracer.ts";
@@ -49,6 +50,11 @@ export interface MetricsResponse {
  *   Undefined when the request has to be handled like a new one; then nothing was charged or counted
  */
 export type AgeHeaders = (nowMs: number) => Readonly<Record<string, string>> | undefined;
+
+/** Usage with the headers of the quotas. */
+export interface UsageResponse extends Pick<MetricsResponse, "status" | "headers"> {
+  readonly body: UsageAnswer;
+}
 
 /** The plan and the price of a query that is not run. */
 export interface PlannedQuery extends Pick<MetricsResponse, "status" | "headers" | "body"> {
@@ -209,11 +215,15 @@ export interface MetricsApi {
   /** Charges a request that reads no metric. Returns the headers of the quotas. */
   admitEmpty(caller: Caller): Promise<Readonly<Record<string, string>>>;
   /** `GET /v1/metrics/health` */
-  health(): MetricsResponse;
+  health(caller: Caller): Promise<MetricsResponse>;
+  /** `GET /v1/metrics/usage`: what clients used, as far as the caller may see it. */
+  usage(params: Parameters, caller: Caller, context: RequestContext): Promise<UsageResponse>;
   /** The effect of another configuration on recorded queries of all pods. */
   judgeEdit(before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader): Promise<PreviewedQueries>;
   /** Applies another configuration to all later requests. */
   apply(config: RuntimeConfig): void;
+  /** Stores the usage that is not stored yet. */
+  stopUsage(remainingMs: number): Promise<void>;
   /** Closes the connections to the stores. Requests in progress fail. */
   stop(): Promise<void>;
 }

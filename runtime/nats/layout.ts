@@ -13,6 +13,7 @@
  * | `HG_DLQ` | `hg.dlq.<partner>.<reason>.<did>` | a delivery that ended without success |
  * | `HG_REPLAYS` | `hg.rpl.<replay>.<mark>.<did>` | the progress of one delivery of a replay |
  * | `HG_INDEX` | `hg.idx` | compact rows of events and attempts, for lists; made again when lost |
+ * | `HG_USAGE` | `hg.usg.<hour>.<writer>.<chunk>` | usage of metrics in an hour, as one run of a pod counted it |
  * | `HG_ADVISORIES` | `$JS.EVENT.ADVISORY.…` | advisories about messages that a consumer gave up |
  *
  * Tokens: `tenant` is the envelope's (`-` for none); `idhash`, `did` and `partner` are hashes made in
@@ -123,6 +124,7 @@ export function createLayout(prefix: string) {
       replays: name("REPLAYS"),
       advisories: name("ADVISORIES"),
       index: name("INDEX"),
+      usage: name("USAGE"),
     },
     buckets: {
       pods: name("PODS"),
@@ -142,6 +144,7 @@ export function createLayout(prefix: string) {
       attempts: `${prefix}.att.*.*`,
       deadLetters: `${prefix}.dlq.*.*.*`,
       replays: `${prefix}.rpl.*.*.*`,
+      usage: `${prefix}.usg.*.*.*`,
     },
     /** The only subject of the index of events. */
     indexSubject: `${prefix}.idx`,
@@ -161,6 +164,7 @@ export function createLayout(prefix: string) {
     deadLetter: (partner: string, reason: string, did: string) => `${prefix}.dlq.${partner}.${reason}.${did}`,
     /** In a filter, `did` may be `*`. */
     replayMark: (replay: string, mark: string, did: string) => `${prefix}.rpl.${replay}.${mark}.${did}`,
+    usage: (hour: number, writer: string, chunk: number) => `${prefix}.usg.${hour}.${writer}.${chunk}`,
     /** Filter of the consumer that pulls a lane. */
     laneFilter: (queue: LaneQueue, lane: string) => `${prefix}.${queueTokens[queue]}.${lane}.>`,
     /** Filters of all messages of a partner, in any lane. They hold wildcards: not for the hot path. */

@@ -10,6 +10,7 @@ import { createLayout } from "../nats/layout.ts";
 import { createPodMessages } from "../nats/messages/pod-messages.ts";
 import { StreamsLost } from "../nats/streams/stream-identities.ts";
 import { JetStreamUnavailable } from "../nats/streams/topology.ts";
+import { createUsageStream } from "../nats/streams/usage-stream.ts";
 import { createPreviews, type Previews } from "../preview/previews.ts";
 import { version } from "../version.ts";
 import { createWebhookEngine, type WebhookEngine } from "../webhooks/engine.ts";
@@ -72,9 +73,11 @@ export async function startEngines(
     deadlineMs: settings.metrics.deadlineMs,
     pods: { ...messages, ...engine.pods },
     caches: plan.caches,
+    usage: createUsageStream(nats, layout),
     ...(residency === undefined ? {} : { residency }),
   });
   shutdown.add("metrics", () => metrics.stop());
+  shutdown.add("usage", (remainingMs) => metrics.stopUsage(remainingMs));
   const { pods } = engine;
   const previews = createPreviews({
     nats,

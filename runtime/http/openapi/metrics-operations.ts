@@ -136,7 +136,8 @@ export function wholeOrPartial(answer: Omit<OperationAnswer, "description">): Op
 
 const tables = ["text/csv", "application/x-ndjson"];
 
-const csvForm = parameter(
+/** How text cells of a table are written. */
+export const csvForm = parameter(
   "csv",
   "`raw`: text cells of `text/csv` that look like a formula are unchanged. Default: they are prefixed with `'`",
   words(["raw"]),

@@ -1,8 +1,10 @@
 import { Duration } from "../../../api/documents.ts";
-import { LabelName } from "../../../api/queries.ts";
-import { list, ref } from "../../../api/schema.ts";
+import { classes, LabelName } from "../../../api/queries.ts";
+import { list, ref, words } from "../../../api/schema.ts";
+import { usageGroups } from "../../../api/usage.ts";
 import { lookUpMetricsMax } from "../../metrics/request/selector.ts";
 import {
+  csvForm,
   diagnostics,
   filters,
   isolation,
@@ -27,6 +29,31 @@ export const quotaOperation: Operation = {
   id: "readQuotas",
   summary: "Quotas of the caller, without a charge; reads of quotas have a separate rate limit",
   answers: { "200": { description: "By class", schema: "QuotaAnswer" } },
+};
+
+/** `GET /v1/metrics/usage` */
+export const usageOperation: Operation = {
+  id: "readUsage",
+  summary: "Requests, points, bytes and cost units by client, tenant, metric and class; own rows without metrics:usage",
+  parameters: [
+    parameter("from", "Start of the window, at most 35 days ago. Default: 24 hours before its end", queryTime),
+    parameter("to", "End of the window. Default: now. Windows are extended to whole hours in UTC", queryTime),
+    parameter("step", "Length of an interval, in whole hours. Default: the whole window is one", ref(Duration)),
+    parameter(
+      "group_by",
+      "What rows are grouped by, separated by commas",
+      list(words(usageGroups), undefined, { minItems: 1, maxItems: usageGroups.length, uniqueItems: true }),
+      { isJoined: true },
+    ),
+    parameter("client", "Only this client", name),
+    parameter("tenant", "Only this tenant", name),
+    parameter("metric", "Only this metric", name),
+    parameter("class", "Only this query class", words(classes)),
+    csvForm,
+  ],
+  answers: {
+    "200": { description: "Usage in JSON or as a table", schema: "UsageAnswer", alsoAs: ["text/csv"], headers: quotas },
+  },
 };
 
 /** `GET /v1/metrics/labels/:label/values` */

@@ -18,16 +18,24 @@ const formulaStart = /^[=+\-@\t\r]/u;
  */
 export function csvOf(body: QueryBody, form: CsvForm): string {
   const { group_by: labels } = body.meta;
-  const text = (cell: string): string => (form === "neutral" && formulaStart.test(cell) ? `'${cell}` : cell);
   const rows = pointRows(body).map((row) => [
-    text(row.metric),
-    ...labels.map((label) => text(row.labels[label] ?? "")),
+    row.metric,
+    ...labels.map((label) => row.labels[label] ?? ""),
     row.timestamp,
-    String(row.value),
+    row.value,
   ]);
-  return [["metric", ...labels, "timestamp", "value"], ...rows]
-    .map((row) => `${row.map(field).join(",")}\r\n`)
-    .join("");
+  return csvLines(["metric", ...labels, "timestamp", "value"], rows, form);
+}
+
+/** A table of text cells and numbers. Source: RFC 4180. */
+export function csvLines(
+  names: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+  form: CsvForm,
+): string {
+  const text = (cell: string): string => (form === "neutral" && formulaStart.test(cell) ? `'${cell}` : cell);
+  const cells = rows.map((row) => row.map((cell) => (typeof cell === "number" ? String(cell) : text(cell))));
+  return [names, ...cells].map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
 
 function field(text: string): string {

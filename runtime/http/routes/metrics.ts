@@ -1,6 +1,7 @@
 // Routes of the public port, one file per API. The logic of the APIs is in `webhooks/` and `metrics/`.
 import { invalidField } from "../../errors/api-error.ts";
-import { publicReadScope, readScope } from "../../metrics/authorization/access.ts";
+import type { UsageAnswer } from "../../../api/usage.ts";
+import { publicReadScope, readScope, usageScope } from "../../metrics/authorization/access.ts";
 import type { MetricsApi, MetricsResponse, RequestContext } from "../../metrics/metrics-api.ts";
 import { bulkBytesMax } from "../../metrics/request/bulk-request.ts";
 import { readWord, rejectUnknown } from "../../metrics/request/parameters.ts";
@@ -19,6 +20,7 @@ import {
   planOperation,
   quotaOperation,
   sloHistoryOperation,
+  usageOperation,
 } from "../openapi/price-operations.ts";
 import {
   chooseCoding,
@@ -29,6 +31,7 @@ import {
 } from "../representation/representations.ts";
 import {
   type CsvForm,
+  csvLines,
   csvMediaType,
   csvOf,
   ndjsonMediaType,
@@ -54,6 +57,7 @@ type MetricsReads = Pick<
   | "labelValues"
   | "quota"
   | "health"
+  | "usage"
   | "admitEmpty"
 >;
 
@@ -94,7 +98,12 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
       return metrics.quota(caller, contextOf(request));
     }),
     read("catalog", catalogOperation, admitted(metrics, catalogOf(metrics))),
-    read("health", healthOperation, admitted(metrics, metrics.health)),
+    read(
+      "health",
+      healthOperation,
+      admitted(metrics, ({ caller }) => metrics.health(caller)),
+    ),
+    usageRoute(metrics),
   ];
 }
 
@@ -121,11 +130,11 @@ function catalogOf({ catalog }: MetricsReads): (request: ApiRequest) => MetricsR
 /** Charges one request for a response that reads no store. */
 function admitted(
   { admitEmpty }: Pick<MetricsApi, "admitEmpty">,
-  answer: (request: ApiRequest) => MetricsResponse,
+  answer: (request: ApiRequest) => MetricsResponse | Promise<MetricsResponse>,
 ): Answering {
   return async (request) => {
     const quotas = await admitEmpty(request.caller);
-    const response = answer(request);
+    const response = await answer(request);
     return { ...response, headers: { ...response.headers, ...quotas } };
   };
 }
@@ -260,4 +269,38 @@ function bulk(metrics: MetricsReads): Route {
       };
     },
   };
+}
+
+const usageFormats = [json, csvMediaType] as const;
+const usageSums = ["requests", "points", "cached_points", "bytes", "cost_estimate", "cost"] as const;
+
+/** Usage of clients. A client sees its own rows, and all of them with the scope `metrics:usage`. */
+function usageRoute({ usage }: Pick<MetricsReads, "usage">): Route {
+  return {
+    method: "GET",
+    path: "/v1/metrics/usage",
+    scopes: [readScope, publicReadScope, usageScope],
+    operation: usageOperation,
+    answer: async ({ accept, query, caller, correlationId, nowMs }) => {
+      const format = chooseMediaType(accept, usageFormats);
+      const form = readWord(query, "csv", ["raw"]) ?? "neutral";
+      const { status, headers, body } = await usage(query, caller, { correlationId, nowMs });
+      const own = { ...headers, Vary: "Authorization, Accept" };
+      if (format === json) return { status, headers: own, body };
+      const meta = { "X-Query-Meta": JSON.stringify(body.meta) };
+      const type = { "Content-Type": "text/csv; charset=utf-8; header=present" };
+      return { status, headers: { ...own, ...meta, ...type }, body: Buffer.from(usageTable(body, form)) };
+    },
+  };
+}
+
+/** A row for each item, with a column for each group. */
+function usageTable({ data, meta }: UsageAnswer, form: CsvForm): string {
+  const rows = data.map((item) => [
+    item.from,
+    item.to,
+    ...meta.group_by.map((group) => item[group] ?? ""),
+    ...usageSums.map((name) => item[name]),
+  ]);
+  return csvLines(["from", "to", ...meta.group_by, ...usageSums], rows, form);
 }

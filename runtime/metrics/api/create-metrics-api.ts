@@ -1,4 +1,5 @@
 // Wires the metrics API. The rooms of `metrics/` do its work.
+import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { queryDeadlineMsDefault, type RuntimeConfig } from "../../../crds/config.ts";
@@ -14,10 +15,11 @@ import {
   type AdmitQueriesNow,
   type AdmittedQueries,
   createAdmission,
+  runAdmitted,
 } from "../admission/admission.ts";
 import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
 import { UsageCounts } from "../admission/cost.ts";
-import { classOf } from "../authorization/access.ts";
+import { type Caller, classOf } from "../authorization/access.ts";
 import { createBackgroundRefreshes, createHitRatios, createReadCache, type ReadCache } from "../cache/read-cache.ts";
 import { indexCatalogs, storesByKey } from "../catalog-index.ts";
 import { quotaResponse } from "../explain/quota-response.ts";
@@ -38,6 +40,7 @@ import {
   repeatQuery,
 } from "../response/cached-response.ts";
 import { catalogResponse, describeMetric, readableMetrics, type Thresholds } from "../response/catalog-response.ts";
+import { noStore } from "../response/response-headers.ts";
 import { createSnapshots } from "../response/snapshots.ts";
 import { handleSelectors } from "../selectors/handle-selectors.ts";
 import { createMetadataReads } from "../selectors/read-metadata.ts";
@@ -47,12 +50,17 @@ import { createSloHistoryHandler } from "../slo/handle-history.ts";
 import { createSloHandler } from "../slo/handle-slo.ts";
 import { indexSlos, type SloEntry } from "../slo/slo-selection.ts";
 import { handleBulk } from "./handle-bulk.ts";
+import { readUsage } from "../usage/read-usage.ts";
+import type { UsageStore } from "../usage/usage-message.ts";
+import { readUsageQuery } from "../usage/usage-query.ts";
+import { UsageRecorder } from "../usage/usage-recorder.ts";
 import { handlePlan } from "./handle-plan.ts";
 import { healthResponse } from "./health-response.ts";
 import {
   createInstruments,
   createMeasurement,
   createRequestLog,
+  requestLogSeconds,
   type Instruments,
   observeBackground,
   observeParts,
@@ -79,10 +87,14 @@ export interface MetricsApiOptions {
   readonly pods?: Pods;
   /** Residency of the pods' messages: stores of other residencies share nothing. @default any store may share */
   readonly residency?: string;
+  /** Stores the usage of clients. @default it is not stored */
+  readonly usage?: UsageStore;
   /** Sizes of the caches. @default those of a process that nothing limits */
   readonly caches?: CacheBytes;
 }
 
+/** Characters that tell runs of one pod apart. */
+const runLength = 8;
 /** Most concurrent questions of peers. The asking runtime has charged its own callers for them. */
 const questionsMax = 128;
 
@@ -154,21 +166,50 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       }),
     catalog: (params, caller, context) => catalogResponse(params, caller, applied.queryContext, context),
     ...described,
-    health: () => healthOf(parts, { queryContext: applied.queryContext, pods, residency }),
+    health: (caller) => healthOf(parts, caller, { queryContext: applied.queryContext, pods, residency }),
+    ...usageReads(parts, options.usage, () => applied.queryContext),
     judgeEdit: parts.judgeEdit,
     apply,
     stop: () => parts.stop(),
   };
 }
 
-function healthOf(
-  { stores, hits, requests, boundWarnings }: ReturnType<typeof createParts>,
+async function healthOf(
+  { stores, hits, requests, boundWarnings, recorder }: ReturnType<typeof createParts>,
+  caller: Caller,
   context: Pick<Parameters<typeof healthResponse>[0], "queryContext" | "pods" | "residency">,
-): MetricsResponse {
+): Promise<MetricsResponse> {
   checkAll(stores);
+  const usage = await recorder.recent();
   const warningsOf = (key: string) => boundWarnings.of(key);
   const figures = requests.figures();
-  return healthResponse({ figures, stores: stores.list(), warningsOf, ratios: hits.ratios(), ...context });
+  const own = { figures, stores: stores.list(), warningsOf, ratios: hits.ratios(), usage, caller };
+  return healthResponse({ ...own, ...context });
+}
+
+/** Most concurrent reads of usage, each of which reads a stream. */
+const usageReadsMax = 4;
+
+function usageReads(
+  { admission, recorder }: ReturnType<typeof createParts>,
+  store: UsageStore | undefined,
+  queryContext: () => QueryContext,
+): Pick<MetricsApi, "usage" | "stopUsage"> {
+  const limited = createConcurrencyLimit(
+    usageReadsMax,
+    `more than ${usageReadsMax} reads of usage are in progress in this pod; retry later`,
+  );
+  return {
+    async usage(params, caller, { nowMs }) {
+      const query = readUsageQuery(params, store?.now() ?? nowMs);
+      const admitted = await admission.request(caller, classOf(caller, [], queryContext().quotas), new Map());
+      return runAdmitted(admitted, async () => {
+        const body = await limited(() => readUsage(query, caller, { store, queryContext: queryContext() }));
+        return { status: 200, headers: noStore, body };
+      });
+    },
+    stopUsage: (remainingMs) => recorder.stop(remainingMs),
+  };
 }
 
 /** Creates the look-ups. Each takes one request token, and its leaves take none. */
@@ -242,12 +283,9 @@ function createParts(options: MetricsApiOptions) {
   const stores = createStoreSet(now, createPeerClient, deadlineMs);
   const requests = createRequestLog(elapsed);
   const instruments = createInstruments(options.registry);
-  const usage = new UsageCounts(now);
+  const { usage, recorder } = createUsage(options, { now, elapsed, pods, lost: instruments.usageLost });
   const measurement = createMeasurement(requests, { instruments, usage, tracer: options.tracer });
-  const admission = createAdmission(elapsed, pods, (key, sums) => {
-    usage.add(key, sums);
-    instruments.charged(key.metric, key.queryClass, sums.cost ?? 0);
-  });
+  const admission = createAdmission(elapsed, pods, countingInto(usage, instruments));
   const hits = createHitRatios(elapsed);
   const countPoints: QuerySources["countPoints"] = (counts) => {
     hits.add(counts);
@@ -272,6 +310,7 @@ function createParts(options: MetricsApiOptions) {
   };
   return {
     stores,
+    recorder,
     requests,
     instruments,
     measurement,
@@ -294,12 +333,33 @@ function createParts(options: MetricsApiOptions) {
     partialsSources: { bulkheads, deadlineMs },
     boundWarnings: createBoundWarnings({ stores, log: options.log, now }),
     stop() {
+      void recorder.stop(0);
       admission.stop();
       sources.cache.refreshes.stop();
       return stores.stop();
     },
     judgeEdit: createEditJudge({ collect: createCollection(record, pods), price: admission.cost, now }),
   };
+}
+
+function countingInto(usage: UsageCounts, instruments: Instruments): Parameters<typeof createAdmission>[2] {
+  return (key, sums) => {
+    usage.add(key, sums);
+    instruments.charged(key.metric, key.queryClass, sums.cost ?? 0);
+  };
+}
+
+type UsageSources = Pick<ConstructorParameters<typeof UsageRecorder>[0], "elapsed" | "pods" | "lost">;
+
+/** Creates the counts of usage, and what takes them. */
+function createUsage(
+  { usage: store, log }: MetricsApiOptions,
+  { now, ...sources }: UsageSources & { readonly now: () => number },
+) {
+  const usage = new UsageCounts(store === undefined ? now : () => store.now());
+  const run = randomUUID().slice(0, runLength);
+  const recorder = new UsageRecorder({ ...sources, counts: usage, store, windowSeconds: requestLogSeconds, run, log });
+  return { usage, recorder };
 }
 
 function createPartials(): typeof handlePartials {

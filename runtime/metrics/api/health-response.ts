@@ -3,16 +3,22 @@ import type { HealthAnswer } from "../../../api/catalog.ts";
 import type { ClassLimits } from "../../../crds/config.ts";
 import type { Store } from "../../stores/store.ts";
 import type { HitRatios } from "../cache/read-cache.ts";
+import { accessOf, allows, type Caller } from "../authorization/access.ts";
+import { mayRead } from "../authorization/policy.ts";
 import type { CatalogIndex } from "../catalog-index.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { recipeOf } from "../promql/recipe-of.ts";
 import type { StoreNeeds } from "../promql/recipe.ts";
+import type { RecentOfPods } from "../usage/usage-recorder.ts";
+import { unitedUsage } from "../usage/usage-window.ts";
 import { type RequestFigures, requestLogSeconds } from "./instruments.ts";
 
 type HealthState = HealthAnswer["stores"][number]["state"];
 
 interface HealthInput extends CacheInput {
+  readonly usage: RecentOfPods;
+  readonly caller: Caller;
   readonly figures: RequestFigures;
   readonly stores: readonly (readonly [key: string, store: Store])[];
   /** What is known to be wrong with the series of a store. */
@@ -34,7 +40,14 @@ const decimals = 1_000;
  * `GET /v1/metrics/health`, from the requests of the last {@link requestLogSeconds}. A pod reads points from its
  * memory, then from other pods, then from the stores. Source: seed "Operational Metrics API" §2.5.
  */
-export function healthResponse({ figures, stores, warningsOf, ...caches }: HealthInput): MetricsResponse {
+export function healthResponse({
+  figures,
+  stores,
+  warningsOf,
+  usage,
+  caller,
+  ...caches
+}: HealthInput): MetricsResponse {
   const needs = needsByStore(caches.queryContext.catalog);
   const reports = stores.map(([key, store]) => ({
     name: store.config.name,
@@ -59,10 +72,28 @@ export function healthResponse({ figures, stores, warningsOf, ...caches }: Healt
       error_rate: round(figures.errorRate),
       cache_hit_ratio: round(caches.ratios.all),
       partial_response_rate: round(figures.partialRate),
+      ...usageMembers(usage, caller, caches.queryContext),
       caches: cacheReports,
       stores: reports,
     } satisfies HealthAnswer,
   };
+}
+
+/** Metrics in the health response. */
+const expensiveMax = 10;
+
+function usageMembers(
+  { live, pods }: RecentOfPods,
+  caller: Caller,
+  { catalog, quotas }: QueryContext,
+): Pick<HealthAnswer, "requests_per_second" | "response_bytes_avg" | "most_expensive" | "pods"> {
+  const access = accessOf(caller, quotas);
+  const maySee = (tenant: string, id: string): boolean => {
+    const entry = catalog.get(id);
+    const isTenant = tenant === "" ? access.tenants === "every" : allows(access.tenants, tenant);
+    return isTenant && entry !== undefined && mayRead(entry, caller, access);
+  };
+  return { ...unitedUsage(pods, maySee, expensiveMax), pods: { live, counted: pods.length } };
 }
 
 function reportCaches({ queryContext, ratios, pods, residency }: CacheInput): HealthAnswer["caches"] {

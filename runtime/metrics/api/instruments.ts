@@ -23,6 +23,8 @@ export interface Instruments {
   planned(plan: Plan, cost: number): void;
   /** Counts the charged cost units of a metric. */
   charged(metric: string, queryClass: string, cost: number): void;
+  /** Counts requests whose usage is lost. */
+  readonly usageLost: (requests: number) => void;
   /** Removes the series of metrics that are no longer in a catalog. */
   keepMetrics(isKnown: (metric: string) => boolean): void;
   countParts(outcomes: readonly PartOutcome<unknown>[]): void;
@@ -47,6 +49,7 @@ export function createInstruments(registry: Registry | undefined): Instruments {
   const metrics = counter("metrics_queried_total", "Queries by metric", ["metric", "class"]);
   const costs = counter("metrics_cost_units_total", "Estimated cost of admitted queries", ["class"]);
   const charges = counter("cost_units_total", "Charged cost units by metric", ["metric", "class"]);
+  const lost = counter("metrics_usage_lost_total", "Requests whose usage was lost in an outage of NATS");
   const chargedMetrics = new Set<string>();
   const parts = counter("store_reads_total", "Reads of one metric from one store by outcome", [
     "store",
@@ -61,6 +64,7 @@ export function createInstruments(registry: Registry | undefined): Instruments {
   return {
     renewed: (outcome) => refreshes.inc({ outcome }),
     unshared: () => unshared.inc(),
+    usageLost: (requests) => lost.inc(requests),
     countPoints({ hit, miss }) {
       points.inc({ result: "hit" }, hit);
       points.inc({ result: "miss" }, miss);

@@ -38,6 +38,9 @@ export const publicReadScope = "metrics:read.public";
 /** Scope for the plan of a query and the requests to its stores. */
 export const explainScope = "metrics:explain";
 
+/** Scope for the usage of all clients. */
+export const usageScope = "metrics:usage";
+
 /** Scope of runtimes in other regions, which read partials. */
 export const peerScope = "metrics:peer";
 

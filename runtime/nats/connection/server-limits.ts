@@ -7,8 +7,8 @@ interface ServerLimits {
 
 /** Holds a dead letter with the largest body and its last attempts. It is also the default of nats-server. */
 const payloadBytesMin = 1_048_576;
-/** Seven streams and eight buckets. */
-const streamsMin = 15;
+/** Eight streams and nine buckets. */
+const streamsMin = 17;
 /** Those of the router and of the index of events, and two for the first partner. */
 const consumersMin = 6;
 

@@ -1,5 +1,5 @@
 // Streams: one file per stream, the buckets, and their creation. Stored records are in `webhooks/records/`.
-import { JetStreamApiError, type StreamConfig } from "@nats-io/jetstream";
+import { DiscardPolicy, JetStreamApiError, type StreamConfig } from "@nats-io/jetstream";
 import { Kvm, type KvOptions } from "@nats-io/kv";
 import { nanos } from "@nats-io/transport-node";
 import type { RetentionSettings, StreamSettings } from "../../config/settings/settings.ts";
@@ -28,6 +28,9 @@ const advisoriesAgeMs = 7 * 86_400_000;
 const advisoriesBytesMax = 64 * 1024 * 1024;
 /** About three million rows. The index only shortens reads, so it may lose its oldest rows. */
 const indexBytesMax = 64 * 1024 * 1024;
+const usageAgeMs = 35 * 86_400_000;
+/** Limit of chunks of usage, of 500 rows and about 11 KB at most. A limit in bytes would reserve storage. */
+const usageChunksMax = 100_000;
 const replaysAgeMs = 7 * 86_400_000;
 /** Limit of replay marks, about 150 bytes each. A limit in bytes would reserve storage. */
 const replayMarksMax = 2_000_000;
@@ -249,7 +252,19 @@ function streamConfigs(
       max_age: nanos(Math.max(settings.events.maxAgeSeconds, settings.attempts.maxAgeSeconds) * secondMs),
       max_bytes: indexBytesMax,
     },
+    { ...common, ...usageConfig(layout) },
   ];
+}
+
+function usageConfig({ streams, filters }: Layout): NamedConfig {
+  return {
+    name: streams.usage,
+    subjects: [filters.usage],
+    discard: DiscardPolicy.Old,
+    max_msgs_per_subject: 1,
+    max_age: nanos(usageAgeMs),
+    max_msgs: usageChunksMax,
+  };
 }
 
 function limits(retention: RetentionSettings): Partial<StreamConfig> {

@@ -32,6 +32,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
     layout.sameQueue("hg.dlr.l0.p0.d0", "l1", partner, did),
     layout.deadLetter(partner, "status_404", did),
     layout.replayMark("r0", "published", did),
+    layout.usage(495_000, "pod-a-run-1", 0),
   ],
 };
 
@@ -59,5 +60,5 @@ test("streams, subjects, buckets, consumers and lanes have these names", async (
     "router consumer": router,
     "lane consumer": nats.take(),
   }).toEqual(readPinned("layout-names.txt"));
-  expect(Object.keys(layout.streams)).toHaveLength(7);
+  expect(Object.keys(layout.streams)).toHaveLength(8);
 });

@@ -37,6 +37,8 @@ export interface MetricsServer {
   send(url: string, request?: HttpRequest): Promise<HttpAnswer>;
   get(url: string, headers?: Readonly<Record<string, string>>): Promise<HttpAnswer>;
   post(url: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<HttpAnswer>;
+  /** Stores usage as a clean stop does. */
+  stopUsage(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -116,6 +118,8 @@ const callers: Readonly<Record<string, Partial<Caller>>> = {
   explainer: { scopes: ["metrics:read", "metrics:explain"] },
   fuzzer: { scopes: ["metrics:read", "metrics:explain", "metrics:peer"] },
   operations: { client: "operations" },
+  usage: { client: "usage", scopes: ["metrics:usage"] },
+  usageOfA: { client: "usage", scopes: ["metrics:usage"], tenants: ["brand-a"] },
   public: { scopes: ["metrics:read.public"] },
   brandA: { tenants: ["brand-a"], regions: ["eu"] },
   nobody: { scopes: ["events:write"] },
@@ -224,6 +228,7 @@ export function metricsServerOver(
         body: typeof body === "string" ? body : JSON.stringify(body),
         headers: { authorization, "content-type": "application/json", ...headers },
       }),
+    stopUsage: () => api.stopUsage(5_000),
     async close() {
       await app.close();
       await api.stop();

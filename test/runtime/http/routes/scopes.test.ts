@@ -10,6 +10,7 @@ const everyScope = [
   "metrics:read.public",
   "metrics:explain",
   "metrics:peer",
+  "metrics:usage",
   "events:write",
   "webhooks:read",
   "webhooks:replay",
@@ -51,6 +52,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open" | "any token"
   "GET /v1/metrics/slo": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/catalog": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/health": ["metrics:read", "metrics:read.public"],
+  "GET /v1/metrics/usage": ["metrics:read", "metrics:read.public", "metrics:usage"],
   ...Object.fromEntries(
     ["query", "query_range", "query_exemplars", "format_query", "labels", "series"]
       .flatMap((name) => [`GET /prometheus/api/v1/${name}`, `POST /prometheus/api/v1/${name}`])

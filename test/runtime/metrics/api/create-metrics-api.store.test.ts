@@ -384,7 +384,7 @@ describe("a store without anchored ranges", () => {
         "no store responded: eu (unsupported); the store does not support anchored ranges, which the metric " +
         "requires; upgrade it or remove the metric",
     });
-    expect(api.health().body).toMatchObject({
+    expect((await api.health(everyone)).body).toMatchObject({
       status: "degraded",
       stores: [
         { name: "eu", state: "unsupported" },

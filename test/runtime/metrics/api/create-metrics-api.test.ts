@@ -7,6 +7,7 @@ import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/me
 import type { MetricsApi, MetricsResponse } from "../../../../runtime/metrics/metrics-api.ts";
 import { singlePod } from "../../../../runtime/pods/pods.ts";
 import { stallMsMax, waitFor } from "../../../support/wait.ts";
+import { podsOfATest } from "../admission/pods-of-a-test.ts";
 import {
   healthyProbe,
   json,
@@ -203,7 +204,10 @@ describe("when no store answers (Operational Metrics API §7)", () => {
       "no store responded: eu (unsupported); the store does not support anchored ranges, which the metric " +
         "requires; upgrade it or remove the metric",
     ]);
-    expect(api.health().body).toMatchObject({ status: "degraded", stores: [{ name: "eu", state: "unsupported" }] });
+    expect((await api.health(everyone)).body).toMatchObject({
+      status: "degraded",
+      stores: [{ name: "eu", state: "unsupported" }],
+    });
   });
 });
 
@@ -409,7 +413,7 @@ describe("the health view (Operational Metrics API §4.4)", () => {
     await ask(running, [["filter[region]", "eu"]]);
     await refusalOf(ask(running, [["filter[region]", "latam"]]));
     await refusalOf(ask(running, [["agg", "p99"]]));
-    expect(running.api.health().body).toEqual({
+    expect((await running.api.health(everyone)).body).toEqual({
       status: "degraded",
       window_seconds: 300,
       requests: 4,
@@ -425,29 +429,51 @@ describe("the health view (Operational Metrics API §4.4)", () => {
         { name: "eu", region: "eu", catalog: "metrics/generated", state: "ok", age_seconds: 0 },
         { name: "latam", region: "latam", catalog: "metrics/generated", state: "failing", age_seconds: 0 },
       ],
+      requests_per_second: expect.any(Number) as number,
+      response_bytes_avg: null,
+      most_expensive: [{ metric: "lag", cost: 20, requests: 3 }],
+      pods: { live: 1, counted: 1 },
     });
+  });
+
+  test("has the requests and the costs of all pods, and only costs that the caller may see", async () => {
+    const installation = podsOfATest();
+    const [one, other] = [installation.join("one"), installation.join("other")];
+    const first = await run({ eu: answering(5) }, gauge, { pods: one });
+    const second = await run({ eu: answering(5) }, gauge, { pods: other });
+    for (const { api } of [first, second]) await ask({ ...first, api });
+    const health = async (caller = everyone) => (await first.api.health(caller)).body;
+    expect(await health()).toMatchObject({
+      most_expensive: [{ metric: "lag", cost: 20, requests: 2 }],
+      pods: { live: 2, counted: 2 },
+    });
+    expect(await health({ ...everyone, tenants: ["elsewhere"] })).toMatchObject({ most_expensive: [] });
+    expect(await health({ ...everyone, metrics: ["other"] })).toMatchObject({ most_expensive: [] });
+    // A pod of an earlier version knows no such request.
+    installation.join("earlier");
+    expect(await health()).toMatchObject({ pods: { live: 3, counted: 2 } });
   });
 
   test("has the states and hit ratios of both caches", async () => {
     let isConnected = true;
     const pods = { ...singlePod(), isConnected: () => isConnected };
     const running = await run({ eu: answering(5) }, gauge, { pods });
-    const caches = () => (running.api.health().body as { readonly caches: unknown }).caches;
+    const caches = async () => ((await running.api.health(everyone)).body as { readonly caches: unknown }).caches;
     running.api.apply({ ...running.config, classDefaults });
     await ask(running);
     await ask(running);
-    expect(caches()).toEqual([
+    expect(await caches()).toEqual([
       { name: "memory", state: "ok", hit_ratio: 0.5, fallback: "distributed" },
       { name: "distributed", state: "ok", hit_ratio: 0, fallback: "stores" },
     ]);
     isConnected = false;
-    expect(running.api.health().body).toMatchObject({
+    expect((await running.api.health(everyone)).body).toMatchObject({
       status: "degraded",
       caches: [{ fallback: "stores" }, { state: "failing" }],
     });
     // The configuration of these tests keeps nothing anywhere.
     running.api.apply(running.config);
-    expect(running.api.health().body).toMatchObject({
+    expect((await running.api.health(everyone)).body).toMatchObject({
       status: "ok",
       caches: [{ state: "off", fallback: "stores" }, { state: "off" }],
     });
@@ -456,7 +482,7 @@ describe("the health view (Operational Metrics API §4.4)", () => {
   test("reports the distributed cache as off for stores in another residency", async () => {
     const running = await run({ eu: answering(5) }, gauge, { pods: singlePod(), residency: "elsewhere" });
     running.api.apply({ ...running.config, classDefaults });
-    expect(running.api.health().body).toMatchObject({
+    expect((await running.api.health(everyone)).body).toMatchObject({
       caches: [
         { state: "ok", fallback: "stores" },
         { name: "distributed", state: "off" },
@@ -468,10 +494,10 @@ describe("the health view (Operational Metrics API §4.4)", () => {
     let down = true;
     const running = await run({ eu: (response, request) => (down ? broken : answering(5))(response, request) });
     await refusalOf(ask(running));
-    expect(running.api.health().body).toMatchObject({ status: "down" });
+    expect((await running.api.health(everyone)).body).toMatchObject({ status: "down" });
     down = false;
     await ask(running);
-    expect(running.api.health().body).toMatchObject({ status: "ok", stores: [{ state: "ok" }] });
+    expect((await running.api.health(everyone)).body).toMatchObject({ status: "ok", stores: [{ state: "ok" }] });
   });
 
   test("probes a store whose state is older than ten seconds, and shows the age until the probe ends", async () => {
@@ -482,21 +508,29 @@ describe("the health view (Operational Metrics API §4.4)", () => {
     down = false;
     timeMs += 9_000;
     const sent = running.stores[0]?.requests.length;
-    expect(running.api.health().body).toMatchObject({ status: "down", stores: [{ state: "failing", age_seconds: 9 }] });
+    expect((await running.api.health(everyone)).body).toMatchObject({
+      status: "down",
+      stores: [{ state: "failing", age_seconds: 9 }],
+    });
     expect(running.stores[0]?.requests.length).toBe(sent);
     timeMs += 1_000;
-    expect(running.api.health().body).toMatchObject({ stores: [{ state: "failing", age_seconds: 10 }] });
-    await waitFor(() => (running.api.health().body as { readonly status: string }).status === "ok", {
-      what: "the probe",
-      timeoutMs: 5_000,
+    expect((await running.api.health(everyone)).body).toMatchObject({
+      stores: [{ state: "failing", age_seconds: 10 }],
     });
-    expect(running.api.health().body).toMatchObject({ stores: [{ state: "ok", age_seconds: 0 }] });
+    await waitFor(
+      async () => ((await running.api.health(everyone)).body as { readonly status: string }).status === "ok",
+      {
+        what: "the probe",
+        timeoutMs: 5_000,
+      },
+    );
+    expect((await running.api.health(everyone)).body).toMatchObject({ stores: [{ state: "ok", age_seconds: 0 }] });
   });
 
   test("does not count a refused query as a failure of the store", async () => {
     const running = await run({ eu: overloaded });
     await refusalOf(ask(running));
-    expect(running.api.health().body).toMatchObject({ stores: [{ state: "ok" }] });
+    expect((await running.api.health(everyone)).body).toMatchObject({ stores: [{ state: "ok" }] });
   });
 });
 
@@ -527,5 +561,5 @@ test("another configuration applies to all later requests", async () => {
   const running = await run({ eu: answering(5) });
   running.api.apply(configOf([], []));
   expect((await refusalOf(ask(running))).code).toBe("unknown_metric");
-  expect(running.api.health().body).toMatchObject({ stores: [] });
+  expect((await running.api.health(everyone)).body).toMatchObject({ stores: [] });
 });

@@ -1,0 +1,229 @@
+import { usageRowsMax, type UsageAnswer, type UsageItem } from "../../../api/usage.ts";
+import { createTimeSlices } from "../../../limits/time-slices.ts";
+import { ApiError } from "../../errors/api-error.ts";
+import { hourMs, type UsageHour, type UsageRow, usageSums, type UsageSums } from "../admission/cost.ts";
+import { accessOf, allows, type Access, type Caller, usageScope } from "../authorization/access.ts";
+import type { QueryContext } from "../planning/query.ts";
+import { formatTime } from "../request/time.ts";
+import { decodeUsage, type UsageMessage, type UsageStore } from "./usage-message.ts";
+import type { UsageGroup, UsageQuery } from "./usage-query.ts";
+
+const secondMs = 1_000;
+/** Clocks of pods, and the time between a count and its write. */
+const marginMs = 10 * 60_000;
+/** Name of the sums beyond the bound on rows. */
+const otherName = "other";
+const slices = createTimeSlices();
+
+interface UsageSources {
+  /** Undefined if usage is not stored. */
+  readonly store: UsageStore | undefined;
+  readonly queryContext: QueryContext;
+}
+
+/** What a caller sees of the rows. */
+interface View {
+  /** True for all clients; otherwise only the caller. */
+  readonly isOfAll: boolean;
+  readonly client: string;
+  readonly access: Access;
+}
+
+/**
+ * Sums the stored rows that the caller may see. Without the scope `metrics:usage`, these are its own. A token that is
+ * restricted to tenants or metrics never gets figures of others, nor totals that contain them.
+ *
+ * @throws ApiError `usage_unavailable`, `result_too_large`
+ */
+export async function readUsage(query: UsageQuery, caller: Caller, sources: UsageSources): Promise<UsageAnswer> {
+  const { store, queryContext } = sources;
+  if (store === undefined) throw new ApiError("usage_unavailable", "this installation does not store usage");
+  const isOfAll = caller.scopes.includes(usageScope);
+  const view: View = { isOfAll, client: caller.client, access: accessOf(caller, queryContext.quotas) };
+  const found = await collect(query, view, store).catch((error: unknown) => {
+    if (error instanceof ApiError) throw error;
+    throw new ApiError("usage_unavailable", "usage cannot be read from NATS; retry later", { cause: error });
+  });
+  return answerOf(query, view, found);
+}
+
+interface Found {
+  readonly groups: ReadonlyMap<string, Summed>;
+  readonly total: UsageSums;
+  /** Unix milliseconds since which all pods counted. */
+  readonly completeSinceMs: number;
+  readonly lost: number;
+  /** True if usage of the caller may be among others that it does not see. */
+  readonly hasHidden: boolean;
+}
+
+interface Summed {
+  readonly start: UsageHour;
+  readonly names: readonly string[];
+  readonly sums: UsageSums;
+}
+
+async function collect(query: UsageQuery, view: View, store: UsageStore): Promise<Found> {
+  const createdAtMs = await store.createdAtMs();
+  if (createdAtMs === undefined) throw new Error("the stream of usage is missing");
+  const fold = new Fold(query, view);
+  for await (const { hour, payload } of store.read(query.fromHour * hourMs - marginMs)) {
+    const message = decodeUsage(payload);
+    if (message === undefined) fold.skip(hour);
+    else await slices.collect(fold.add(hour, message));
+  }
+  return fold.found(createdAtMs);
+}
+
+/** Adds messages to the rows of a response. */
+class Fold {
+  readonly #query: UsageQuery;
+  readonly #view: View;
+  readonly #groups = new Map<string, Summed>();
+  readonly #total = noSums();
+  #uncountedUntilMs = 0;
+  #lost = 0;
+  #hasHidden = false;
+
+  constructor(query: UsageQuery, view: View) {
+    this.#query = query;
+    this.#view = view;
+  }
+
+  /** A message of another version may have rows of the window. */
+  skip(hour: UsageHour): void {
+    if (this.#isInWindow(hour)) this.#uncountedUntilMs = Math.max(this.#uncountedUntilMs, (hour + 1) * hourMs);
+  }
+
+  /** Adds one row for each item that is taken. */
+  *add(hour: UsageHour, { rows, uncountedUntilMs, lost }: UsageMessage): Generator<void> {
+    this.#uncountedUntilMs = Math.max(this.#uncountedUntilMs, uncountedUntilMs);
+    for (const [lostHour, requests] of lost) if (this.#isInWindow(lostHour)) this.#lost += requests;
+    if (!this.#isInWindow(hour)) return;
+    for (const row of rows) {
+      this.#addRow(hour, row);
+      yield;
+    }
+  }
+
+  found(createdAtMs: number): Found {
+    const completeSinceMs = Math.max(createdAtMs, this.#uncountedUntilMs);
+    return { groups: this.#groups, total: this.#total, completeSinceMs, lost: this.#lost, hasHidden: this.#hasHidden };
+  }
+
+  #isInWindow(hour: UsageHour): boolean {
+    return hour >= this.#query.fromHour && hour < this.#query.toHour;
+  }
+
+  #addRow(hour: UsageHour, row: UsageRow): void {
+    const isOther = row.client === "" && row.metric === "";
+    if (!maySee(row, isOther, this.#view)) {
+      this.#hasHidden ||= isOther;
+      return;
+    }
+    const { only, groupBy, fromHour, stepHours } = this.#query;
+    const named = namesOf(row, isOther);
+    if (Object.entries(only).some(([group, name]) => named[group as UsageGroup] !== name)) return;
+    const start = stepHours === undefined ? fromHour : Math.floor(hour / stepHours) * stepHours;
+    const names = groupBy.map((group) => named[group]);
+    addSums(this.#total, row);
+    addSums(this.#sumsOf(start, names), row);
+  }
+
+  #sumsOf(start: UsageHour, groupNames: readonly string[]): UsageSums {
+    const key = `${start}\n${groupNames.join("\n")}`;
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known.sums;
+    if (this.#groups.size >= usageRowsMax) {
+      const advice = "use a longer step, a shorter window, fewer groups, or one client, tenant or metric";
+      throw new ApiError("result_too_large", `there are more than ${usageRowsMax} rows; ${advice}`);
+    }
+    const sums = noSums();
+    this.#groups.set(key, { start, names: groupNames, sums });
+    return sums;
+  }
+}
+
+function maySee({ client, tenant, metric }: UsageRow, isOther: boolean, view: View): boolean {
+  const { isOfAll, access } = view;
+  const isTenant = tenant === "" ? access.tenants === "every" : allows(access.tenants, tenant);
+  if (isOther) return isOfAll && isTenant && access.metrics === "every";
+  return (isOfAll || client === view.client) && isTenant && allows(access.metrics, metric);
+}
+
+function namesOf(
+  { client, tenant, metric, queryClass }: UsageRow,
+  isOther: boolean,
+): Readonly<Record<UsageGroup, string>> {
+  return {
+    client: isOther ? otherName : client,
+    tenant: tenant === "" ? otherName : tenant,
+    metric: isOther ? otherName : metric,
+    class: queryClass,
+  };
+}
+
+function noSums(): UsageSums {
+  return { requests: 0, points: 0, cachedPoints: 0, bytes: 0, estimate: 0, cost: 0 };
+}
+
+function addSums(sums: UsageSums, row: UsageSums): void {
+  for (const name of usageSums) sums[name] += row[name];
+}
+
+function answerOf(query: UsageQuery, { isOfAll, access }: View, found: Found): UsageAnswer {
+  const { fromHour, toHour, stepHours, groupBy } = query;
+  const { completeSinceMs, lost, hasHidden } = found;
+  const groups = [...found.groups.values()].toSorted(inOrder);
+  const from = fromHour * hourMs;
+  const seesAll = isOfAll && access.tenants === "every" && access.metrics === "every";
+  return {
+    data: groups.map((group) => itemOf(group, query)),
+    meta: {
+      from: formatTime(from),
+      to: formatTime(toHour * hourMs),
+      step_seconds: stepHours === undefined ? null : stepHours * (hourMs / secondMs),
+      group_by: groupBy,
+      clients: isOfAll ? "all" : "own",
+      total: sumsOf(found.total),
+      complete: completeSinceMs <= from && lost === 0 && !hasHidden,
+      complete_since: formatTime(Math.max(from, completeSinceMs)),
+      lost_requests: seesAll ? lost : null,
+    },
+  };
+}
+
+/** By time, then the greatest cost first. */
+function inOrder(one: Summed, other: Summed): number {
+  return (
+    one.start - other.start ||
+    other.sums.cost - one.sums.cost ||
+    (one.names.join("\n") < other.names.join("\n") ? -1 : 1)
+  );
+}
+
+function itemOf({ start, names: groupNames, sums }: Summed, { toHour, stepHours, groupBy }: UsageQuery): UsageItem {
+  const nameOf = (group: UsageGroup): string | null => groupNames[groupBy.indexOf(group)] ?? null;
+  const end = stepHours === undefined ? toHour : Math.min(toHour, start + stepHours);
+  return {
+    from: formatTime(start * hourMs),
+    to: formatTime(end * hourMs),
+    client: nameOf("client"),
+    tenant: nameOf("tenant"),
+    metric: nameOf("metric"),
+    class: nameOf("class") as UsageItem["class"],
+    ...sumsOf(sums),
+  };
+}
+
+function sumsOf({ requests, points, cachedPoints, bytes, estimate, cost }: UsageSums): UsageAnswer["meta"]["total"] {
+  return {
+    requests,
+    points,
+    cached_points: cachedPoints,
+    cache_share: points === 0 ? null : cachedPoints / points,
+    bytes,
+    cost_estimate: estimate,
+    cost,
+  };
+}
