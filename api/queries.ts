@@ -224,7 +224,7 @@ export const Explanation = described(
   "With `explain=true` and the scope `metrics:explain`: the requests to each store and their reasons",
 );
 
-const sometimesOfAnswer = {
+const sometimesOfResponse = {
   errors: list(ref(MetricFailure), "Metrics that failed; `data` has the others"),
   explain: ref(Explanation, "How the query was planned and read"),
 };
@@ -234,7 +234,7 @@ export const QueryAnswer = object(
     data: list(ref(QueryItem), "Series of the page, by metric and labels", { maxItems: seriesMax }),
     meta: ref(QueryMeta, "About the response"),
   },
-  sometimesOfAnswer,
+  sometimesOfResponse,
 );
 export type QueryAnswer = Static<typeof QueryAnswer>;
 
@@ -256,7 +256,7 @@ export const InstantAnswer = object(
     data: list(ref(InstantItem), "Values of the page, by metric and labels", { maxItems: seriesMax }),
     meta: ref(InstantMeta, "About the response"),
   },
-  sometimesOfAnswer,
+  sometimesOfResponse,
 );
 
 export const LabelValuesAnswer = object({

@@ -119,8 +119,8 @@ async function backfill(promtool: string, store: DemoStoreName, folder: string, 
 async function untilReady(url: string, child: Child): Promise<void> {
   const deadlineMs = performance.now() + readyMsMax;
   while (performance.now() < deadlineMs && !child.hasEnded()) {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(fetchMsMax) }).catch(() => undefined);
-    if (answer?.ok === true && !child.hasEnded()) return;
+    const response = await fetch(url, { signal: AbortSignal.timeout(fetchMsMax) }).catch(() => undefined);
+    if (response?.ok === true && !child.hasEnded()) return;
     await sleep(pollMs);
   }
   throw new Error(child.hasEnded() ? "it ended" : `it is not ready after ${readyMsMax / 1000} s`);

@@ -35,15 +35,15 @@ export async function startHealthServer(
   host?: string,
 ): Promise<HealthServer> {
   const routes: Readonly<Record<string, (response: ServerResponse) => Promise<void> | void>> = {
-    "/healthz": (response) => answerHealth(response, options),
-    "/readyz": (response) => answerReadiness(response, options),
-    "/metrics": (response) => answerMetrics(response, options.registry),
+    "/healthz": (response) => sendHealth(response, options),
+    "/readyz": (response) => sendReadiness(response, options),
+    "/metrics": (response) => sendMetrics(response, options.registry),
   };
   const server = createServer((request, response) => {
     const [path = ""] = (request.url ?? "").split("?");
     const route = request.method === "GET" ? routes[path] : undefined;
     if (route === undefined) response.writeHead(404).end();
-    else void answered(response, route);
+    else void respond(response, route);
   });
   server.requestTimeout = requestTimeoutMs;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -66,7 +66,7 @@ export async function startHealthServer(
 }
 
 /** Never rejects: a failed response must not end the program. */
-async function answered(
+async function respond(
   response: ServerResponse,
   route: (response: ServerResponse) => Promise<void> | void,
 ): Promise<void> {
@@ -78,31 +78,31 @@ async function answered(
   }
 }
 
-function answerHealth(response: ServerResponse, { watches, isLeader }: HealthServerOptions): void {
+function sendHealth(response: ServerResponse, { watches, isLeader }: HealthServerOptions): void {
   const dead = [...watches()]
     .filter(([, { live }]) => !live)
     .map(([name, { lastError }]) => ({ watch: name, error: lastError }));
-  answerJson(response, dead.length === 0 ? 200 : 500, {
+  sendJson(response, dead.length === 0 ? 200 : 500, {
     status: dead.length === 0 ? "ok" : "down",
     leader: isLeader(),
     dead,
   });
 }
 
-function answerReadiness(response: ServerResponse, { watches, isReady, isLeader }: HealthServerOptions): void {
+function sendReadiness(response: ServerResponse, { watches, isReady, isLeader }: HealthServerOptions): void {
   const all = [...watches()];
   const waiting = all.filter(([, { synced, rejected }]) => !synced && !rejected).map(([name]) => name);
   const unavailable = all
     .filter(([, { rejected }]) => rejected)
     .map(([name, { lastError }]) => ({ watch: name, error: lastError }));
-  answerJson(response, isReady() ? 200 : 503, { ready: isReady(), leader: isLeader(), waiting, unavailable });
+  sendJson(response, isReady() ? 200 : 503, { ready: isReady(), leader: isLeader(), waiting, unavailable });
 }
 
-async function answerMetrics(response: ServerResponse, registry: Registry): Promise<void> {
+async function sendMetrics(response: ServerResponse, registry: Registry): Promise<void> {
   const text = await registry.metrics();
   response.writeHead(200, { "content-type": registry.contentType }).end(text);
 }
 
-function answerJson(response: ServerResponse, status: number, body: object): void {
+function sendJson(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
 }

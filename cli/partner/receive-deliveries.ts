@@ -46,7 +46,7 @@ interface DeliveryLine {
 }
 
 /** The response to one delivery. */
-interface Answer {
+interface ReceiverReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Buffer;
@@ -54,8 +54,8 @@ interface Answer {
 
 type Checked = Pick<DeliveryLine, "result" | "key">;
 
-interface Answered {
-  readonly answer: Answer;
+interface HandledDelivery {
+  readonly reply: ReceiverReply;
   readonly line: Omit<DeliveryLine, "duration_ms">;
 }
 
@@ -125,8 +125,8 @@ async function take(
     response.writeHead(413, { Connection: "close" }).end();
     return true;
   }
-  const { answer, line } = await answerDelivery(request, keys, args);
-  const { status, headers, body } = answer;
+  const { reply, line } = await handleDelivery(request, keys, args);
+  const { status, headers, body } = reply;
   response.writeHead(status, headers).end(body);
   const printed = { ...line, duration_ms: Math.round(performance.now() - startedAtMs) };
   return output.one(printed, () => lineOf(printed));
@@ -146,18 +146,18 @@ async function received(message: IncomingMessage): Promise<IncomingRequest> {
 }
 
 /** Verifies a delivery and forwards it if it is valid. The answer is that of the endpoint behind, else 200. */
-async function answerDelivery(
+async function handleDelivery(
   request: IncomingRequest,
   keys: readonly VerificationKey[],
   { scheme, forward }: ListenArguments,
-): Promise<Answered> {
+): Promise<HandledDelivery> {
   const at = new Date();
   const checked = check(request, keys, scheme, at.getTime());
-  const answer = await answerOf(request, checked, forward);
+  const reply = await replyOf(request, checked, forward);
   const { method, target: path } = request;
   const attempt = singleHeader(request, "x-attempt") ?? null;
   const line = { at: at.toISOString(), method, path, ...eventFields(request.body), attempt, ...checked };
-  return { answer, line: { ...line, status: answer.status } };
+  return { reply, line: { ...line, status: reply.status } };
 }
 
 function check(
@@ -171,25 +171,29 @@ function check(
   return result.ok ? { result: "valid", key: result.keyId } : { result: result.fault, key: null };
 }
 
-async function answerOf(request: IncomingRequest, { result }: Checked, forward: URL | undefined): Promise<Answer> {
+async function replyOf(
+  request: IncomingRequest,
+  { result }: Checked,
+  forward: URL | undefined,
+): Promise<ReceiverReply> {
   if (result === "body_malformed" || result === "event_id_differs") return rejection(400, "invalid_event");
   if (result !== "valid" && result !== "unverified") return rejection(401, "invalid_signature");
   if (request.method !== "POST") return rejection(405, "method_not_allowed");
   return forward === undefined ? { status: 200, headers: {}, body: "" } : forwarded(request, forward);
 }
 
-function rejection(status: number, error: string): Answer {
+function rejection(status: number, error: string): ReceiverReply {
   const body = JSON.stringify({ error, error_description: "Rejected by heliograph listen" });
   return { status, headers: { "Content-Type": "application/json" }, body };
 }
 
-async function forwarded(request: IncomingRequest, forward: URL): Promise<Answer> {
+async function forwarded(request: IncomingRequest, forward: URL): Promise<ReceiverReply> {
   const kept = Object.entries(request.headers).filter(([name, value]) => value !== undefined && !hopHeaders.has(name));
   const headers = Object.fromEntries(kept) as Record<string, string>;
   try {
     const response = await postOnce(new URL(forward.origin + request.target), headers, request.body);
-    const answered = Object.entries(response.headers).filter(([name]) => !hopHeaders.has(name));
-    return { status: response.status, headers: Object.fromEntries(answered), body: response.bytes };
+    const returned = Object.entries(response.headers).filter(([name]) => !hopHeaders.has(name));
+    return { status: response.status, headers: Object.fromEntries(returned), body: response.bytes };
   } catch (error) {
     say(error instanceof Error ? error.message : String(error));
     return rejection(502, "forward_unreachable");

@@ -37,7 +37,7 @@ const administratorScopes = [
   "admin:preview",
 ];
 
-const answerMsMax = 10_000;
+const responseMsMax = 10_000;
 const loopbackHosts: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const pageName = "open-console.html";
 const notFound = 404;
@@ -113,7 +113,7 @@ async function loginUrl(environment: Environment): Promise<string | undefined> {
 
 /** @throws CommandError `refused`, `unreachable` */
 async function readConfig(url: string, nonce: string): Promise<ConsoleConfig> {
-  const request = { path: "/console/config.json", query: { nonce }, timeoutMs: answerMsMax };
+  const request = { path: "/console/config.json", query: { nonce }, timeoutMs: responseMsMax };
   return sendForJson<ConsoleConfig>(connectionTo(url, undefined), request).catch((error: unknown) => {
     if (!(error instanceof HttpError) || error.status !== notFound) throw error;
     throw new CommandError(
@@ -125,7 +125,7 @@ async function readConfig(url: string, nonce: string): Promise<ConsoleConfig> {
 
 /** @throws CommandError `refused` if the server has no built console, `unreachable` */
 async function requirePage(url: string): Promise<void> {
-  const request = { path: "/console/", headers: { accept: "text/html" }, timeoutMs: answerMsMax };
+  const request = { path: "/console/", headers: { accept: "text/html" }, timeoutMs: responseMsMax };
   await send(connectionTo(url, undefined), request).catch((error: unknown) => {
     if (!(error instanceof HttpError) || error.status !== notFound) throw error;
     throw new CommandError(
@@ -181,7 +181,7 @@ async function localToken(
   );
   // By plain HTTP a name such as localhost may lead to another listener; a certificate says which one answers.
   const server = new URL(url).protocol === "https:" ? url : origin;
-  await sendForJson(connectionTo(server, token), { path: "/v1/me", timeoutMs: answerMsMax });
+  await sendForJson(connectionTo(server, token), { path: "/v1/me", timeoutMs: responseMsMax });
   return { server, token };
 }
 

@@ -96,8 +96,8 @@ interface WireToken {
 }
 
 /** @throws KubeError `transient` for a response without a token, such as a proxy's error page */
-export function issuedTokenOf(path: string, answer: unknown): IssuedToken {
-  const { token, expirationTimestamp } = (answer as WireToken | null)?.status ?? {};
+export function issuedTokenOf(path: string, response: unknown): IssuedToken {
+  const { token, expirationTimestamp } = (response as WireToken | null)?.status ?? {};
   const expiresAtMs = Date.parse(String(expirationTimestamp));
   if (typeof token === "string" && !Number.isNaN(expiresAtMs)) return { token, expiresAtMs };
   throw new KubeError("transient", `POST ${path}: the response has no token`, { reason: "BadAnswer" });

@@ -25,11 +25,11 @@ export interface ApiCall {
 }
 
 /** The code of a request without a response. */
-export const withoutAnswer = "<error>";
+export const noResponse = "<error>";
 
 /** Counts requests. Operator and runtime each have their own metrics. */
 export interface RequestCounter {
-  /** `code` is the HTTP status, or {@link withoutAnswer}. */
+  /** `code` is the HTTP status, or {@link noResponse}. */
   readonly requests: {
     inc(labels: { readonly code: string; readonly method: string; readonly host: string }): void;
   };
@@ -88,12 +88,12 @@ export class Caller {
    */
   async open(call: ApiCall, signal: AbortSignal): Promise<TransportResponse> {
     const what = `${call.method} ${call.path}`;
-    const answer = await this.#send(call, signal);
-    if (answer.status >= 200 && answer.status <= 299) {
+    const response = await this.#send(call, signal);
+    if (response.status >= 200 && response.status <= 299) {
       this.#parts.outage.succeeded();
-      return answer;
+      return response;
     }
-    throw errorOfResponse(what, answer.status, await readText(what, answer, errorBytesMax), answer.retryAfter);
+    throw errorOfResponse(what, response.status, await readText(what, response, errorBytesMax), response.retryAfter);
   }
 
   async #try(call: ApiCall, timeoutMs: number, signal: AbortSignal | undefined): Promise<unknown> {
@@ -101,8 +101,8 @@ export class Caller {
     const deadline = new Deadline(this.#parts.clock, what, signal);
     try {
       deadline.limit(timeoutMs);
-      const answer = await this.open(call, deadline.signal);
-      return parseResponse(what, await readText(what, answer, responseBytesMax));
+      const response = await this.open(call, deadline.signal);
+      return parseResponse(what, await readText(what, response, responseBytesMax));
     } catch (error) {
       throw brokenTransport(what, error, deadline.signal);
     } finally {
@@ -115,7 +115,7 @@ export class Caller {
     const body = call.body === undefined ? {} : { body: call.body };
     const labels = { method, host: this.#parts.host };
     try {
-      const answer = await this.#parts.transport.send({
+      const response = await this.#parts.transport.send({
         method,
         path: call.path + queryText(call.query),
         headers,
@@ -123,10 +123,10 @@ export class Caller {
         pool,
         signal,
       });
-      this.#parts.metrics.requests.inc({ ...labels, code: String(answer.status) });
-      return answer;
+      this.#parts.metrics.requests.inc({ ...labels, code: String(response.status) });
+      return response;
     } catch (error) {
-      this.#parts.metrics.requests.inc({ ...labels, code: withoutAnswer });
+      this.#parts.metrics.requests.inc({ ...labels, code: noResponse });
       if (isKubeError(error, "transient")) this.#parts.outage.failed();
       throw error;
     }
@@ -140,15 +140,15 @@ function queryText(query: Readonly<Record<string, string | undefined>> = {}): st
   return entries.length === 0 ? "" : `?${new URLSearchParams(entries).toString()}`;
 }
 
-async function readText(what: string, answer: TransportResponse, bytesMax: number): Promise<string> {
+async function readText(what: string, response: TransportResponse, bytesMax: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of answer.body) {
+  for await (const chunk of response.body) {
     const part = chunk as Uint8Array;
     parts.push(part);
     bytes += part.length;
     if (bytes > bytesMax)
-      throw new KubeError("invalid", `${what}: the response exceeds ${bytesMax} bytes`, { status: answer.status });
+      throw new KubeError("invalid", `${what}: the response exceeds ${bytesMax} bytes`, { status: response.status });
   }
   return Buffer.concat(parts, bytes).toString("utf8");
 }

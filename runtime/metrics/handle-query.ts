@@ -61,7 +61,7 @@ export interface QuerySources extends MiddlewareSources {
   /** Receives the outcome of each part. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
   /** Makes a cached response repeatable without parsing. @default a repeated query is handled like a new one */
-  readonly remember?: (answered: CachedQuery) => AgeHeaders;
+  readonly remember?: (cached: CachedQuery) => AgeHeaders;
 }
 
 /** The cached response to an equal query, whose points count as hits; undefined without one. */

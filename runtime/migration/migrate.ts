@@ -5,7 +5,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { type KubeObject, secretType } from "../../kube/client/resource.ts";
 import { connectNats, type NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
-import { untilAvailable } from "../nats/connection/retry-until-answered.ts";
+import { untilAvailable } from "../nats/connection/retry-until-reply.ts";
 import { copyStreams } from "../nats/copy/copy-streams.ts";
 import { createLayout } from "../nats/layout.ts";
 import { readIdentities } from "../nats/streams/stream-identities.ts";
@@ -40,7 +40,7 @@ const backupUser = "backup";
  * Copies all streams, compares them, and records the copies as the streams of the installation. The source is read
  * only. It is safe to run again after any end.
  *
- * @throws NotMigratable, CopyFailed, KubeError, Unanswered
+ * @throws NotMigratable, CopyFailed, KubeError, NoReplyError
  */
 export async function migrate(migration: Migration): Promise<void> {
   const { namespace, release, client, say } = migration;

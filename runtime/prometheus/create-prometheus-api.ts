@@ -1,11 +1,11 @@
 // Wires Prometheus' HTTP API over the metrics API. The rooms of `prometheus/` do its work.
 import { createTimeSlices } from "../../limits/time-slices.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
-import { answerExemplars } from "./exemplars.ts";
-import { answerFormat, fixedResponses } from "./fixed-responses.ts";
-import { answerLabels, answerMetadata, answerNames, answerSeries, answerValues, nameLabel } from "./metadata.ts";
-import type { PrometheusAnswer, PrometheusApi, PrometheusRequest } from "./prometheus-api.ts";
-import { answerInstant, answerRange, type ExpressionSources } from "./query.ts";
+import { handleExemplars } from "./exemplars.ts";
+import { handleFormat, fixedResponses } from "./fixed-responses.ts";
+import { handleLabels, handleMetadata, handleNames, handleSeries, handleValues, nameLabel } from "./metadata.ts";
+import type { PrometheusResponse, PrometheusApi, PrometheusRequest } from "./prometheus-api.ts";
+import { handleInstant, handleRange, type ExpressionSources } from "./query.ts";
 import { callerCatalog, readableOf, readSelected, type SelectedMetrics } from "./request/read-expression.ts";
 
 /** The metrics API as this one uses it. */
@@ -21,23 +21,26 @@ export function createPrometheusApi(metrics: MetricsReads): PrometheusApi {
   const selectedBy = (request: PrometheusRequest): SelectedMetrics =>
     readSelected(request.params, callerCatalog(metrics, request), readableOf(metrics, request));
   /** Charges one request for an answer that reads no store. */
-  const charged = async (request: PrometheusRequest, answer: () => PrometheusAnswer): Promise<PrometheusAnswer> => {
+  const charged = async (
+    request: PrometheusRequest,
+    respond: () => PrometheusResponse,
+  ): Promise<PrometheusResponse> => {
     const quotas = await admitEmpty(request.caller);
-    const { headers, body } = answer();
+    const { headers, body } = respond();
     return { headers: { ...headers, ...quotas }, body };
   };
   return {
-    query: (request) => answerInstant(sources, request),
-    queryRange: (request) => answerRange(sources, request),
-    exemplars: (request) => answerExemplars({ describe, readable, admitEmpty, query }, request),
-    formatQuery: (request) => charged(request, () => answerFormat(request)),
-    metadata: (request) => charged(request, () => answerMetadata(readableOf(metrics, request), request)),
-    labels: (request) => charged(request, () => answerLabels(selectedBy(request).metrics, request)),
+    query: (request) => handleInstant(sources, request),
+    queryRange: (request) => handleRange(sources, request),
+    exemplars: (request) => handleExemplars({ describe, readable, admitEmpty, query }, request),
+    formatQuery: (request) => charged(request, () => handleFormat(request)),
+    metadata: (request) => charged(request, () => handleMetadata(readableOf(metrics, request), request)),
+    labels: (request) => charged(request, () => handleLabels(selectedBy(request).metrics, request)),
     labelValues: async (request, label) =>
       label === nameLabel
-        ? charged(request, () => answerNames(selectedBy(request).metrics, request))
-        : answerValues(metrics, selectedBy(request), request, label),
-    series: async (request) => answerSeries(metrics, selectedBy(request), request),
+        ? charged(request, () => handleNames(selectedBy(request).metrics, request))
+        : handleValues(metrics, selectedBy(request), request, label),
+    series: async (request) => handleSeries(metrics, selectedBy(request), request),
     fixed: (name, request) => charged(request, () => fixedResponses[name]),
   };
 }

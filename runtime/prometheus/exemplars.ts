@@ -6,7 +6,7 @@ import type { Parameters } from "../metrics/request/parameters.ts";
 import { formatTime } from "../metrics/request/time.ts";
 import { compileExpression } from "./compile/compile.ts";
 import { ExpressionError, type Expression } from "./language/expression.ts";
-import { type PrometheusAnswer, type PrometheusRequest, success } from "./prometheus-api.ts";
+import { type PrometheusResponse, type PrometheusRequest, success } from "./prometheus-api.ts";
 import { callerCatalog, type CallerCatalog, readExpression } from "./request/read-expression.ts";
 import { isBeforeNow, readLookUpTimes, type LookUpTimes } from "./request/read-parameters.ts";
 
@@ -19,7 +19,10 @@ type ExemplarSources = Pick<MetricsApi, "query" | "describe" | "readable" | "adm
  *
  * @throws ApiError
  */
-export async function answerExemplars(sources: ExemplarSources, request: PrometheusRequest): Promise<PrometheusAnswer> {
+export async function handleExemplars(
+  sources: ExemplarSources,
+  request: PrometheusRequest,
+): Promise<PrometheusResponse> {
   const expression = readExpression(request.params);
   // A native query has no filter for series without a label.
   const leaves = leavesOf(callerCatalog(sources, request), expression).filter(({ filters }) =>
@@ -27,7 +30,7 @@ export async function answerExemplars(sources: ExemplarSources, request: Prometh
   );
   const series: object[] = [];
   const warnings = new Set<string>();
-  let headers: PrometheusAnswer["headers"] = {};
+  let headers: PrometheusResponse["headers"] = {};
   const times = readLookUpTimes(request.params, request.context.nowMs);
   const wanted = isBeforeNow(request) ? leaves : [];
   if (wanted.length === 0) return success([], await sources.admitEmpty(request.caller));
@@ -107,6 +110,6 @@ function ofSeries(
 }
 
 /** The rest of the quotas and the cost; the others are about the bytes of a native response. */
-function quotaHeaders(headers: PrometheusAnswer["headers"]): PrometheusAnswer["headers"] {
+function quotaHeaders(headers: PrometheusResponse["headers"]): PrometheusResponse["headers"] {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => /^(?:X-)?Rate|^X-Query-Cost/iu.test(name)));
 }

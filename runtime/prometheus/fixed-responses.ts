@@ -2,14 +2,14 @@ import { version } from "../version.ts";
 import { formatExpression } from "./language/format-expression.ts";
 import { typeOf } from "./language/parse-expression.ts";
 import { aggregates, functions } from "./language/vocabulary.ts";
-import { type FixedName, type PrometheusAnswer, type PrometheusRequest, success } from "./prometheus-api.ts";
+import { type FixedName, type PrometheusResponse, type PrometheusRequest, success } from "./prometheus-api.ts";
 import { readExpression, teaching } from "./request/read-expression.ts";
 
 /**
  * `features`: what this API supports, by the categories of Prometheus. A feature that is not listed is not there.
  * Source: Prometheus, proposal 0063.
  */
-const features: PrometheusAnswer = success({
+const features: PrometheusResponse = success({
   api: {
     exemplars: true,
     label_values_match: true,
@@ -32,7 +32,7 @@ const features: PrometheusAnswer = success({
  */
 const apiVersion = "3.5.0";
 
-const buildInfo: PrometheusAnswer = success({
+const buildInfo: PrometheusResponse = success({
   version: apiVersion,
   revision: `heliograph-${version}`,
   branch: "",
@@ -42,7 +42,7 @@ const buildInfo: PrometheusAnswer = success({
 });
 
 /** Neither rules nor alerts are evaluated here. */
-export const fixedResponses: Readonly<Record<FixedName, PrometheusAnswer>> = {
+export const fixedResponses: Readonly<Record<FixedName, PrometheusResponse>> = {
   "status/buildinfo": buildInfo,
   features,
   rules: success({ groups: [] }),
@@ -50,7 +50,7 @@ export const fixedResponses: Readonly<Record<FixedName, PrometheusAnswer>> = {
 };
 
 /** `format_query`. @throws ApiError `invalid_expression` */
-export function answerFormat({ params }: PrometheusRequest): PrometheusAnswer {
+export function handleFormat({ params }: PrometheusRequest): PrometheusResponse {
   const expression = readExpression(params);
   teaching("query", () => typeOf(expression));
   return success(formatExpression(expression));

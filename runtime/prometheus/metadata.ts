@@ -2,19 +2,19 @@ import type { LabelName, MetricConfig } from "../../crds/config.ts";
 import { invalidField } from "../errors/api-error.ts";
 import type { DescribedMetric, LabelValues, LookUp, MetricsApi } from "../metrics/metrics-api.ts";
 import { type Parameters, readLabel } from "../metrics/request/parameters.ts";
-import { type PrometheusAnswer, type PrometheusRequest, regionWarnings, success } from "./prometheus-api.ts";
+import { type PrometheusResponse, type PrometheusRequest, regionWarnings, success } from "./prometheus-api.ts";
 import type { SelectedMetric, SelectedMetrics } from "./request/read-expression.ts";
 import { firstOf, isBeforeNow, limited, readLookUpTimes } from "./request/read-parameters.ts";
 
 type LookUps = Pick<MetricsApi, "admitEmpty" | "labelValues" | "seriesLabels">;
 
 /** `label/<name>/values` of a governed label. @throws ApiError */
-export async function answerValues(
+export async function handleValues(
   { labelValues, admitEmpty }: LookUps,
   selected: SelectedMetrics,
   request: PrometheusRequest,
   label: string,
-): Promise<PrometheusAnswer> {
+): Promise<PrometheusResponse> {
   const { caller, signal, context } = request;
   const lookUp = { ...lookUpOf(selected, request), label: readLabel(label, "label", "invalid_request") };
   if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
@@ -23,11 +23,11 @@ export async function answerValues(
 }
 
 /** `series`. @throws ApiError */
-export async function answerSeries(
+export async function handleSeries(
   { seriesLabels, admitEmpty }: LookUps,
   selected: SelectedMetrics,
   request: PrometheusRequest,
-): Promise<PrometheusAnswer> {
+): Promise<PrometheusResponse> {
   const { params, caller, signal, context } = request;
   if (!params.has("match[]")) throw invalidField("invalid_request", "match[]", "no match[] parameter provided");
   if (!isBeforeNow(request)) return success([], await admitEmpty(caller));
@@ -70,7 +70,7 @@ function cut(
   items: readonly unknown[],
   { params }: PrometheusRequest,
   { isPartial, regions, failures, headers, warnings }: Found,
-): PrometheusAnswer {
+): PrometheusResponse {
   const { kept, warnings: cutOff } = limited(items, params);
   const all = [...warnings, ...regionWarnings(regions), ...failures, ...cutOff];
   return success(kept, headers, { warnings: all, ...(isPartial ? { isPartial: true } : {}) });
@@ -82,28 +82,28 @@ export const nameLabel = "__name__";
 const everywhere: readonly LabelName[] = ["tenant", "region", "environment"];
 
 /** `labels`: the labels of metrics, from the catalog. @throws ApiError `invalid_limit` */
-export function answerLabels(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusAnswer {
+export function handleLabels(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusResponse {
   const own = selected.flatMap(({ metric }) => [...everywhere, ...metric.labels]);
   const names = selected.length === 0 ? [] : [nameLabel, ...own];
   return listed([...new Set(names)].sort(), params);
 }
 
-function listed(names: readonly string[], params: Parameters): PrometheusAnswer {
+function listed(names: readonly string[], params: Parameters): PrometheusResponse {
   const { kept, warnings } = limited(names, params);
   return success(kept, {}, { warnings });
 }
 
 /** `label/__name__/values`: the ids of metrics, from the catalog. @throws ApiError `invalid_limit` */
-export function answerNames(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusAnswer {
+export function handleNames(selected: readonly SelectedMetric[], { params }: PrometheusRequest): PrometheusResponse {
   const ids = new Set(selected.map(({ metric }) => metric.id));
   return listed([...ids].sort(), params);
 }
 
 /** `metadata`: the types, help and units of the metrics that the caller may read. @throws ApiError `invalid_limit` */
-export function answerMetadata(
+export function handleMetadata(
   readable: ReadonlyMap<string, DescribedMetric>,
   { params }: PrometheusRequest,
-): PrometheusAnswer {
+): PrometheusResponse {
   const wanted = firstOf(params, "metric");
   const found = [...readable].filter(([id]) => wanted === undefined || id === wanted);
   const { kept, warnings } = limited(found, params);

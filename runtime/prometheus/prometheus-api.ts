@@ -16,7 +16,7 @@ export interface PrometheusRequest {
 }
 
 /** One response with status 200. */
-export interface PrometheusAnswer {
+export interface PrometheusResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** JSON, or its bytes. */
   readonly body: object;
@@ -32,23 +32,23 @@ export type FixedName = "status/buildinfo" | "features" | "rules" | "alerts";
 /** The operations of one request each. Every method throws `ApiError`. Source: Prometheus, "HTTP API". */
 export interface PrometheusApi {
   /** `query`: an expression at one time. */
-  query(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  query(request: PrometheusRequest): Promise<PrometheusResponse>;
   /** `query_range`: an expression over a range of times. */
-  queryRange(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  queryRange(request: PrometheusRequest): Promise<PrometheusResponse>;
   /** `query_exemplars`: exemplars of the metrics of an expression. */
-  exemplars(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  exemplars(request: PrometheusRequest): Promise<PrometheusResponse>;
   /** `format_query`: the canonical text of an expression. */
-  formatQuery(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  formatQuery(request: PrometheusRequest): Promise<PrometheusResponse>;
   /** `labels`: names of the labels of metrics. */
-  labels(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  labels(request: PrometheusRequest): Promise<PrometheusResponse>;
   /** `label/<name>/values`: values of one label. */
-  labelValues(request: PrometheusRequest, label: string): Promise<PrometheusAnswer>;
+  labelValues(request: PrometheusRequest, label: string): Promise<PrometheusResponse>;
   /** `series`: label sets of metrics. */
-  series(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  series(request: PrometheusRequest): Promise<PrometheusResponse>;
   /** `metadata`: types and help of metrics. */
-  metadata(request: PrometheusRequest): Promise<PrometheusAnswer>;
+  metadata(request: PrometheusRequest): Promise<PrometheusResponse>;
   /** A response that is the same for every caller. */
-  fixed(name: FixedName, request: PrometheusRequest): Promise<PrometheusAnswer>;
+  fixed(name: FixedName, request: PrometheusRequest): Promise<PrometheusResponse>;
 }
 
 /** Members of an answer that says that a part of its data is missing, or cut off. */
@@ -60,9 +60,9 @@ interface Reservations {
 /** The answer of a look-up. @param headers of the quotas. @default none */
 export function success(
   data: unknown,
-  headers: PrometheusAnswer["headers"] = {},
+  headers: PrometheusResponse["headers"] = {},
   reservations: Reservations = {},
-): PrometheusAnswer {
+): PrometheusResponse {
   const { warnings = [], ...others } = reservations;
   const members = warnings.length === 0 ? others : { warnings, ...others };
   return { headers, body: { status: "success", data, ...members } };

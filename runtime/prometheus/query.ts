@@ -6,7 +6,7 @@ import { evaluate, type Evaluated } from "./evaluate/evaluate.ts";
 import type { Call, Expression } from "./language/expression.ts";
 import { tryToParse } from "./language/parse-expression.ts";
 import { isComparison, isSetOperator } from "./language/vocabulary.ts";
-import { type PrometheusAnswer, type PrometheusRequest, regionWarnings } from "./prometheus-api.ts";
+import { type PrometheusResponse, type PrometheusRequest, regionWarnings } from "./prometheus-api.ts";
 import { callerCatalog, compileFor } from "./request/read-expression.ts";
 import { firstOf, isCompleteRequired, readInstantTime, readLimit, readRange } from "./request/read-parameters.ts";
 import { makeResponse } from "./response.ts";
@@ -17,35 +17,38 @@ export interface ExpressionSources extends Pick<MetricsApi, "describe" | "readab
 }
 
 /** `query`. @throws ApiError */
-export async function answerInstant(sources: ExpressionSources, request: PrometheusRequest): Promise<PrometheusAnswer> {
+export async function handleInstant(
+  sources: ExpressionSources,
+  request: PrometheusRequest,
+): Promise<PrometheusResponse> {
   const timeMs = readInstantTime(request.params, request.context.nowMs);
   const probe = probeOf(firstOf(request.params, "query"));
-  if (probe !== undefined) return answerProbe(sources, request, { probe, times: { timeMs } });
+  if (probe !== undefined) return handleProbe(sources, request, { probe, times: { timeMs } });
   const compiled = compileFor(callerCatalog(sources, request), request.params);
-  const answer = await answerAt(sources, request, { compiled, times: { timeMs } });
+  const response = await evaluateAt(sources, request, { compiled, times: { timeMs } });
   // Without a time, an equal request has another time.
-  return firstOf(request.params, "time") === undefined ? { ...answer, revalidate: undefined } : answer;
+  return firstOf(request.params, "time") === undefined ? { ...response, revalidate: undefined } : response;
 }
 
 /** `query_range`. @throws ApiError */
-export async function answerRange(sources: ExpressionSources, request: PrometheusRequest): Promise<PrometheusAnswer> {
+export async function handleRange(sources: ExpressionSources, request: PrometheusRequest): Promise<PrometheusResponse> {
   const times = readRange(request.params);
   const probe = probeOf(firstOf(request.params, "query"));
-  if (probe !== undefined) return answerProbe(sources, request, { probe, times });
+  if (probe !== undefined) return handleProbe(sources, request, { probe, times });
   const compiled = compileFor(callerCatalog(sources, request), request.params);
-  return answerAt(sources, request, { compiled, times });
+  return evaluateAt(sources, request, { compiled, times });
 }
 
-async function answerProbe(
+async function handleProbe(
   { admitEmpty, slices }: ExpressionSources,
   { caller, context, params }: PrometheusRequest,
   { probe, times }: { readonly probe: NonNullable<ReturnType<typeof probeOf>>; readonly times: SelectorTimes },
-): Promise<PrometheusAnswer> {
+): Promise<PrometheusResponse> {
   const headers = await admitEmpty(caller);
   const how = { isInstant: "timeMs" in times, slices };
   const evaluated = await probeResult(probe, stampsOf(times, context.nowMs), how);
-  const answer = makeResponse(evaluated, { limit: readLimit(params), warnings: [], isPartial: false, slices });
-  return { headers, body: await answer.json() };
+  const response = makeResponse(evaluated, { limit: readLimit(params), warnings: [], isPartial: false, slices });
+  return { headers, body: await response.json() };
 }
 
 interface Asked {
@@ -53,11 +56,11 @@ interface Asked {
   readonly times: SelectorTimes;
 }
 
-async function answerAt(
+async function evaluateAt(
   sources: ExpressionSources,
   request: PrometheusRequest,
   { compiled, times }: Asked,
-): Promise<PrometheusAnswer> {
+): Promise<PrometheusResponse> {
   const { slices } = sources;
   const limit = readLimit(request.params);
   const result = await read(sources, request, { compiled, times });
@@ -65,8 +68,8 @@ async function answerAt(
   const { isPartial, regions, unmatched = [], hints = [], headers, revalidate, sent } = result;
   const incomplete = isPartial ? regionWarnings(regions) : [];
   const warnings = [...incomplete, ...unmatched, ...hints];
-  const answer = makeResponse(evaluated, { limit, warnings, isPartial, slices });
-  return { headers, body: await answer.json(), revalidate, sent };
+  const response = makeResponse(evaluated, { limit, warnings, isPartial, slices });
+  return { headers, body: await response.json(), revalidate, sent };
 }
 
 async function read(

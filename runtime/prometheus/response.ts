@@ -14,7 +14,7 @@ export interface ResponseOptions {
 }
 
 /** A successful answer of `query` and `query_range`. */
-interface Answer {
+interface EvaluatedResponse {
   /** The JSON of the answer, written once. */
   readonly json: () => Promise<Uint8Array>;
 }
@@ -24,7 +24,7 @@ interface Answer {
  *
  * @throws ApiError `result_too_large` for too many series
  */
-export function makeResponse(evaluated: Evaluated, options: ResponseOptions): Answer {
+export function makeResponse(evaluated: Evaluated, options: ResponseOptions): EvaluatedResponse {
   const limited = limitSeries(evaluated, options);
   let written: Promise<Uint8Array> | undefined;
   return { json: () => (written ??= write(limited.evaluated, { ...options, warnings: limited.warnings })) };

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { IncomingRequest } from "../webhooks/signing/verification-result.ts";
-import { DeliveryRefusal, errorAnswer, traceIdOf, type RecipientAnswer, type RecipientOptions } from "./receive.ts";
+import { DeliveryRefusal, errorResponse, traceIdOf, type RecipientAnswer, type RecipientOptions } from "./receive.ts";
 import type { OnceResult, SeenStore } from "./seen-store.ts";
 import type { DeliveredEvent } from "./verify-delivery.ts";
 
@@ -58,16 +58,16 @@ export async function answerOnce<Transaction>(
   try {
     const id = recordId(request);
     const digest = hash("sha256", request.body, "hex");
-    const stored = await storedAnswer(options.store, id, digest);
+    const stored = await storedResponse(options.store, id, digest);
     if (stored !== undefined) return repeated(stored, headers);
-    const { result, answer } = await runOnce(options, id, digest, effect);
-    if (answer !== undefined && result === "processed") return { ...answer, headers };
+    const { result, response } = await runOnce(options, id, digest, effect);
+    if (response !== undefined && result === "processed") return { ...response, headers };
     // Another copy has finished between the look-up and the claim.
-    const other = result === "seen" ? await storedAnswer(options.store, id, digest) : undefined;
+    const other = result === "seen" ? await storedResponse(options.store, id, digest) : undefined;
     if (other === undefined) throw result === "full" ? full() : inUse();
     return repeated(other, headers);
   } catch (error) {
-    if (error instanceof DeliveryRefusal) return errorAnswer(error, traceId);
+    if (error instanceof DeliveryRefusal) return errorResponse(error, traceId);
     throw error;
   }
 }
@@ -82,7 +82,7 @@ function recordId({ caller, method, target, headers }: CallbackRequest): string 
   return `callback:${hash("sha256", JSON.stringify([caller, method, target, key]), "hex")}`;
 }
 
-async function storedAnswer<Transaction>(
+async function storedResponse<Transaction>(
   store: SeenStore<Transaction>,
   id: string,
   digest: string,
@@ -90,8 +90,8 @@ async function storedAnswer<Transaction>(
   const record = await store.find(id);
   if (record?.status !== "ok") return undefined;
   if (record.outcome === undefined) throw new Error("the store keeps no outcomes, which an Idempotency-Key needs");
-  const { digest: known, ...answer } = JSON.parse(record.outcome) as Outcome;
-  if (known === digest) return answer;
+  const { digest: known, ...response } = JSON.parse(record.outcome) as Outcome;
+  if (known === digest) return response;
   const rule = "The key was used with a different body. Use a new key for this body";
   throw new DeliveryRefusal(422, "idempotency_key_reused", rule);
 }
@@ -101,13 +101,13 @@ async function runOnce<Transaction>(
   id: string,
   digest: string,
   effect: (transaction: Transaction) => Promise<CallbackAnswer>,
-): Promise<{ readonly result: OnceResult; readonly answer: CallbackAnswer | undefined }> {
-  let answer: CallbackAnswer | undefined;
+): Promise<{ readonly result: OnceResult; readonly response: CallbackAnswer | undefined }> {
+  let response: CallbackAnswer | undefined;
   const result = await store.once(id, handlerVersion, async (transaction) => {
-    answer = await effect(transaction);
-    return outcomeText({ digest, ...answer });
+    response = await effect(transaction);
+    return outcomeText({ digest, ...response });
   });
-  return { result, answer };
+  return { result, response };
 }
 
 function outcomeText(outcome: Outcome): string {
@@ -116,8 +116,8 @@ function outcomeText(outcome: Outcome): string {
   throw new RangeError(`the response to a callback has ${text.length} characters, more than ${outcomeCharactersMax}`);
 }
 
-function repeated(answer: CallbackAnswer, headers: RecipientAnswer["headers"]): RecipientAnswer {
-  return { ...answer, headers: { ...headers, "Idempotency-Replayed": "true" } };
+function repeated(response: CallbackAnswer, headers: RecipientAnswer["headers"]): RecipientAnswer {
+  return { ...response, headers: { ...headers, "Idempotency-Replayed": "true" } };
 }
 
 function inUse(): DeliveryRefusal {

@@ -1,6 +1,6 @@
 import { pathOf, type IncomingRequest } from "../webhooks/signing/verification-result.ts";
 import {
-  answered,
+  respondAndReport,
   concludeOnce,
   DeliveryRefusal,
   failure,
@@ -75,8 +75,8 @@ async function rejected<Transaction>(
   error: unknown,
 ): Promise<RecipientAnswer> {
   const reported = request.method === "POST" ? options : {};
-  const answer = await answered(request, reported, async () => failure(error));
-  return answer.status === 405 ? { ...answer, headers: { ...answer.headers, Allow: "GET" } } : answer;
+  const response = await respondAndReport(request, reported, async () => failure(error));
+  return response.status === 405 ? { ...response, headers: { ...response.headers, Allow: "GET" } } : response;
 }
 
 function tooMany(): DeliveryRefusal {
@@ -91,7 +91,7 @@ async function route<Transaction>(
   if (method === "POST") {
     const signed = { method, target, headers, body: await readBody() };
     return ackPath.test(pathOf(target))
-      ? await answered(signed, options, () => acknowledged(signed, options))
+      ? await respondAndReport(signed, options, () => acknowledged(signed, options))
       : await receive(signed, options);
   }
   if (method === "OPTIONS" && headers["webhook-request-origin"] !== undefined) return consent(request);

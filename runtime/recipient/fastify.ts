@@ -39,12 +39,12 @@ export function recipientPlugin<Transaction>(
   const endpoints = createEndpoints(options);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { method, originalUrl: target, headers, raw } = request;
-    const answer = await endpoints({ method, target, headers, readBody: () => readNodeBody(raw) });
+    const response = await endpoints({ method, target, headers, readBody: () => readNodeBody(raw) });
     // The unread rest of a request would be parsed as the next one.
     const connection = raw.complete ? {} : { Connection: "close" };
-    reply.code(answer.status);
-    Object.entries({ ...answer.headers, ...connection }).forEach(([name, value]) => reply.header(name, value));
-    return reply.send(answer.body);
+    reply.code(response.status);
+    Object.entries({ ...response.headers, ...connection }).forEach(([name, value]) => reply.header(name, value));
+    return reply.send(response.body);
   };
   return async (scope) => {
     scope.removeAllContentTypeParsers();

@@ -92,11 +92,11 @@ export async function receive<Transaction>(
   delivery: IncomingRequest,
   options: RecipientOptions<Transaction>,
 ): Promise<RecipientAnswer> {
-  return await answered(delivery, options, () => conclude(delivery, options));
+  return await respondAndReport(delivery, options, () => conclude(delivery, options));
 }
 
 /** Answers a signed request and reports its outcome. */
-export async function answered<Transaction>(
+export async function respondAndReport<Transaction>(
   request: Pick<IncomingRequest, "headers">,
   { report }: Pick<RecipientOptions<Transaction>, "report">,
   work: () => Promise<Conclusion>,
@@ -104,10 +104,10 @@ export async function answered<Transaction>(
   const startedAtMs = performance.now();
   const traceId = traceIdOf(request);
   const { rejection, ...conclusion } = await work();
-  const answer =
-    rejection === undefined ? { status: 200, headers: { "X-Trace-Id": traceId } } : errorAnswer(rejection, traceId);
-  report?.({ ...conclusion, status: answer.status, traceId, durationMs: performance.now() - startedAtMs });
-  return answer;
+  const response =
+    rejection === undefined ? { status: 200, headers: { "X-Trace-Id": traceId } } : errorResponse(rejection, traceId);
+  report?.({ ...conclusion, status: response.status, traceId, durationMs: performance.now() - startedAtMs });
+  return response;
 }
 
 async function conclude<Transaction>(
@@ -179,7 +179,7 @@ export function unverified(fault: DeliveryFault): Conclusion {
 }
 
 /** The recipient's error body. Source: seed "Webhook Event Delivery" §2.4. */
-export function errorAnswer(rejection: DeliveryRefusal, traceId: string): RecipientAnswer {
+export function errorResponse(rejection: DeliveryRefusal, traceId: string): RecipientAnswer {
   const { status, error, message, retryAfterSeconds } = rejection;
   const retryAfter = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
   return {

@@ -21,8 +21,8 @@ export function createRecipient<Transaction>(
   const endpoints = createEndpoints(options);
   return (request, response) => {
     const { method = "", headers, url = "", originalUrl: target = url } = request;
-    void endpoints({ method, target, headers, readBody: () => readNodeBody(request) }).then((answer) =>
-      write(response, answer),
+    void endpoints({ method, target, headers, readBody: () => readNodeBody(request) }).then((result) =>
+      write(response, result),
     );
   };
 }

@@ -129,12 +129,12 @@ interface Init {
 async function request(path: string, init: Init, options: ResyncOptions): Promise<ReplayState> {
   for (let tries = 1; ; tries += 1) {
     const headers = { ...init.headers, authorization: `Bearer ${await options.token()}` };
-    const answer = await send(path, { ...init, headers }, options).catch((error: unknown) =>
+    const result = await send(path, { ...init, headers }, options).catch((error: unknown) =>
       unreachable(error, options),
     );
-    if (!("error" in answer)) return answer.state;
-    if (tries === triesMax || answer.retryMs === undefined) throw answer.error;
-    await pause(answer.retryMs, options.signal);
+    if (!("error" in result)) return result.state;
+    if (tries === triesMax || result.retryMs === undefined) throw result.error;
+    await pause(result.retryMs, options.signal);
   }
 }
 
@@ -144,12 +144,12 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
   signal?.throwIfAborted();
 }
 
-type Answer =
+type SendResult =
   | { readonly state: ReplayState }
   /** A repeat cannot help without `retryMs`. */
   | { readonly error: ResyncError; readonly retryMs?: number };
 
-async function send(path: string, init: Init, { url, signal }: ResyncOptions): Promise<Answer> {
+async function send(path: string, init: Init, { url, signal }: ResyncOptions): Promise<SendResult> {
   const limit = AbortSignal.timeout(requestMsMax);
   const response = await respond(new URL(path.slice(1), `${url.replace(/\/$/u, "")}/`), {
     method: init.method ?? "GET",
@@ -202,7 +202,7 @@ function retryOf({ statusCode: status = 0, headers }: IncomingMessage): { readon
   return { retryMs: Math.min(Number.isFinite(seconds) ? Math.max(seconds, 0) * 1_000 : 1_000, retryMsMax) };
 }
 
-function unreachable(error: unknown, { url, signal, pollMs = pollMsDefault }: ResyncOptions): Answer {
+function unreachable(error: unknown, { url, signal, pollMs = pollMsDefault }: ResyncOptions): SendResult {
   signal?.throwIfAborted();
   const message = `${url} did not respond; check the address and the network`;
   return { error: new ResyncError(message, undefined, undefined, error), retryMs: pollMs };

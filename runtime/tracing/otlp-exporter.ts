@@ -48,7 +48,7 @@ type Sent =
 
 /** Statuses after which a client repeats its request. Source: OTLP 1.10 §"Retryable Response Codes". */
 const passingStatuses: readonly number[] = [429, 502, 503, 504];
-const answerBytesMax = 65_536;
+const responseBytesMax = 65_536;
 
 /**
  * Sends spans to a collector, by OTLP over HTTP in JSON. One request at a time is under way. Spans are dropped while
@@ -77,7 +77,7 @@ export class OtlpExporter {
       connect: overlappingConnector({ timeout: timeoutMs }),
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
-      maxResponseSize: answerBytesMax,
+      maxResponseSize: responseBytesMax,
     });
     const { counter } = instrumentsOf(options.registry, "heliograph_trace_spans_");
     this.#exported = counter("exported_total", "Spans that the collector took.");
@@ -150,9 +150,9 @@ export class OtlpExporter {
     const headers = { "content-type": "application/json" };
     const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(this.#bounds.timeoutMs)]);
     try {
-      const answer = await request(this.#url, { method: "POST", headers, body, dispatcher: this.#agent, signal });
-      const { statusCode: status } = answer;
-      const text = await answer.body.text();
+      const response = await request(this.#url, { method: "POST", headers, body, dispatcher: this.#agent, signal });
+      const { statusCode: status } = response;
+      const text = await response.body.text();
       if (status >= 200 && status < 300) return { ok: true, rejected: rejectedSpans(text) };
       return { ok: false, isPassing: passingStatuses.includes(status), reason: `HTTP ${status}` };
     } catch (error) {

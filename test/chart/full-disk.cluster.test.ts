@@ -17,7 +17,7 @@ const diskBytes = 24 * 1024 * 1024;
 const ballastBytes = 8 * 1024 * 1024;
 const messageBytes = 100_000;
 const messagesMax = diskBytes / messageBytes;
-const answerMsMax = 2_000;
+const responseMsMax = 2_000;
 
 let folder: TemporaryFolder;
 let disk: string;
@@ -96,7 +96,7 @@ async function fill(js: JetStreamClient, subject: string): Promise<number> {
 }
 
 async function isStored(js: JetStreamClient, subject: string, bytes = 1): Promise<boolean> {
-  return await js.publish(subject, new Uint8Array(bytes), { timeout: answerMsMax }).then(
+  return await js.publish(subject, new Uint8Array(bytes), { timeout: responseMsMax }).then(
     () => true,
     () => false,
   );

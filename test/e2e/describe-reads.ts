@@ -4,7 +4,7 @@ import { waitFor } from "../support/wait.ts";
 import { metric } from "./manifests.ts";
 import type { User } from "./user.ts";
 
-const answerMsMax = 120_000;
+const responseMsMax = 120_000;
 
 /** What people and programs read of the installed product, after its first event. */
 export function describeReads(suite: () => { readonly user: User }): void {
@@ -12,7 +12,7 @@ export function describeReads(suite: () => { readonly user: User }): void {
     test("answers a query from the store", async () => {
       const { user } = suite();
       const answered = async (): Promise<boolean> => (await user.ask()).value !== undefined;
-      await waitFor(answered, { timeoutMs: answerMsMax, pollMs: 500, what: "a value of the metric" });
+      await waitFor(answered, { timeoutMs: responseMsMax, pollMs: 500, what: "a value of the metric" });
       expect(await user.ask()).toEqual({ status: 200, value: metric.value });
     });
 
@@ -32,7 +32,7 @@ export function describeReads(suite: () => { readonly user: User }): void {
         const { data } = JSON.parse(text) as { readonly data: readonly { readonly event_id: string }[] };
         return data.some(({ event_id: id }) => id === "first-event");
       };
-      await waitFor(isListed, { timeoutMs: answerMsMax, pollMs: 500, what: "the event in the index" });
+      await waitFor(isListed, { timeoutMs: responseMsMax, pollMs: 500, what: "the event in the index" });
     });
 
     test("answers a client of Prometheus, for the tenant of its expression", async () => {

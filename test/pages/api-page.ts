@@ -2,7 +2,7 @@ import { schemas, withRefs } from "../../api/schemas.ts";
 import {
   tagOf,
   type Operation,
-  type OperationAnswer,
+  type OperationResponse,
   type OperationHeader,
   type Tag,
 } from "../../runtime/http/openapi/operation.ts";
@@ -61,7 +61,7 @@ function operationText(route: DocumentedRoute): string {
     ...bodyText(route),
     "| Status | Response |",
     "| --- | --- |",
-    ...Object.entries(operation.answers).map(([status, answer]) => `| ${status} | ${cell(answerText(answer))} |`),
+    ...Object.entries(operation.responses).map(([status, answer]) => `| ${status} | ${cell(answerText(answer))} |`),
     "",
     ...headerNames(operation),
   ].join("\n");
@@ -97,13 +97,13 @@ function bodyText({
   return [`Body: ${typeText({ $ref: bodySchema })} as \`${type}\`${bound}.\n`, ...example];
 }
 
-function answerText({ description, schema, alsoAs = [] }: OperationAnswer): string {
+function answerText({ description, schema, alsoAs = [] }: OperationResponse): string {
   const others = alsoAs.length === 0 ? "" : `; also as ${alsoAs.map((type) => `\`${type}\``).join(", ")}`;
   return `${description}: ${typeText({ $ref: schema })}${others}`;
 }
 
-function headersOf({ answers }: Operation): Readonly<Record<string, OperationHeader>> {
-  return Object.assign({}, ...Object.values(answers).map(({ headers = {} }) => headers)) as ReturnType<
+function headersOf({ responses }: Operation): Readonly<Record<string, OperationHeader>> {
+  return Object.assign({}, ...Object.values(responses).map(({ headers = {} }) => headers)) as ReturnType<
     typeof headersOf
   >;
 }

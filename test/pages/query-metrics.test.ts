@@ -56,8 +56,8 @@ describe("docs/how-to/query-metrics.md", () => {
   });
 
   test("holds every header of the responses, and no other", () => {
-    const headers = operations.flatMap(({ answers }) =>
-      Object.values(answers).flatMap(({ headers: own = {} }) => Object.keys(own)),
+    const headers = operations.flatMap(({ responses }) =>
+      Object.values(responses).flatMap(({ headers: own = {} }) => Object.keys(own)),
     );
     expect(sorted(namesIn(page, "Headers"))).toEqual(sorted(headers));
   });

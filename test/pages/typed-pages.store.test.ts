@@ -70,7 +70,7 @@ describe("docs/how-to/prometheus.md", () => {
     expect(results.filter(({ code }) => code !== 0)).toEqual([]);
     const printed = (part: string): string => results.find(({ text }) => text.includes(part))?.stdout ?? "";
     const [vector, matrix] = ["max by (component)", "1 - avg by (psp)"].map(
-      (part) => (JSON.parse(printed(part)) as PrometheusAnswer).data,
+      (part) => (JSON.parse(printed(part)) as PrometheusResponse).data,
     );
     expect([vector?.resultType, matrix?.resultType]).toEqual(["vector", "matrix"]);
     expect(vector?.result.length).toBeGreaterThan(0);
@@ -80,7 +80,7 @@ describe("docs/how-to/prometheus.md", () => {
   });
 });
 
-interface PrometheusAnswer {
+interface PrometheusResponse {
   readonly data: { readonly resultType: string; readonly result: readonly unknown[] };
 }
 

@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import { withoutAnswer } from "../../../kube/client/call.ts";
+import { noResponse } from "../../../kube/client/call.ts";
 import { instrumentsOf } from "../../../limits/instruments.ts";
 import type { ShardedState } from "./shard-set.ts";
 
@@ -23,7 +23,7 @@ export function createKubernetesMetrics(registry = new Registry()) {
   const resourceErrors = gauge("resource_errors", "Resources that are not applied as their shards hold them.");
   return {
     requests: {
-      inc: ({ code }: { readonly code: string }) => requests.inc({ status: code === withoutAnswer ? "none" : code }),
+      inc: ({ code }: { readonly code: string }) => requests.inc({ status: code === noResponse ? "none" : code }),
     },
     dataReceived: () => receivedAt.set(Date.now() / 1000),
     shard: (outcome: "good" | "bad") => versions.inc({ outcome }),

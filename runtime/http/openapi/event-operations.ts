@@ -15,7 +15,7 @@ export const ingestOperation: Operation = {
   id: "acceptEvent",
   summary: "Store an event, or a list of events, and deliver each to every partner that subscribes to it",
   bodySchema: "EventOrBatch",
-  answers: {
+  responses: {
     "202": { description: "The event is stored, or every event of the list", schema: "EventAnswer" },
     "207": { description: "Some events of the list are rejected", schema: "BatchAnswer" },
   },
@@ -26,7 +26,7 @@ export const historyOperation: Operation = {
   id: "readEvent",
   summary: "The original event and every attempt to deliver it",
   parameters: [eventId],
-  answers: { "200": { description: "The event", schema: "EventHistory" } },
+  responses: { "200": { description: "The event", schema: "EventHistory" } },
 };
 
 /** `GET /webhooks/event-ids/:id` */
@@ -34,7 +34,7 @@ export const eventIdOperation: Operation = {
   id: "readEventIdUse",
   summary: "Tenants that use an event id, and tenants whose events with it were rejected",
   parameters: [eventId],
-  answers: { "200": { description: "The tenants", schema: "EventIdUse" } },
+  responses: { "200": { description: "The tenants", schema: "EventIdUse" } },
 };
 
 /** `GET /webhooks/events` */
@@ -73,7 +73,7 @@ export const listOperation: Operation = {
     }),
     ...paging,
   ],
-  answers: { "200": { description: "Events", schema: "EventPage" } },
+  responses: { "200": { description: "Events", schema: "EventPage" } },
 };
 
 /** `POST /webhooks/replay` */
@@ -87,7 +87,7 @@ export const replayOperation: Operation = {
     partners: ["default/acme"],
     only_failed: true,
   },
-  answers: {
+  responses: {
     "200": { description: "Counts of a dry run", schema: "DryRun" },
     "202": { description: "The replay is accepted", schema: "Replay" },
   },
@@ -98,7 +98,7 @@ export const listReplaysOperation: Operation = {
   id: "listReplays",
   summary: "Replays and redrives visible to the caller, with their requesters and filters, newest first",
   parameters: [cursor("^[0-9]{1,15}-[A-Za-z0-9_-]{1,64}$"), limit],
-  answers: { "200": { description: "Replays", schema: "ReplayPage" } },
+  responses: { "200": { description: "Replays", schema: "ReplayPage" } },
 };
 
 /** `GET /webhooks/replay/:id` */
@@ -106,7 +106,7 @@ export const readReplayOperation: Operation = {
   id: "readReplay",
   summary: "Progress of a replay",
   parameters: [replayId],
-  answers: { "200": { description: "The replay", schema: "Replay" } },
+  responses: { "200": { description: "The replay", schema: "Replay" } },
 };
 
 /** `DELETE /webhooks/replay/:id` */
@@ -114,7 +114,7 @@ export const cancelReplayOperation: Operation = {
   id: "cancelReplay",
   summary: "Cancel a replay: no more deliveries are published",
   parameters: [replayId],
-  answers: { "200": { description: "The cancelled replay", schema: "Replay" } },
+  responses: { "200": { description: "The cancelled replay", schema: "Replay" } },
 };
 
 /** `GET /webhooks/dead-letters` */
@@ -127,7 +127,7 @@ export const deadLettersOperation: Operation = {
     textParameter("reason", "Only dead letters with this reason", reasonKeywords, { example: "status_404" }),
     ...paging,
   ],
-  answers: { "200": { description: "Dead letters", schema: "DeadLetterPage" } },
+  responses: { "200": { description: "Dead letters", schema: "DeadLetterPage" } },
 };
 
 /** `GET /webhooks/dead-letters/counts` */
@@ -135,7 +135,7 @@ export const deadLetterCountsOperation: Operation = {
   id: "countDeadLetters",
   summary: "Counts of dead letters by partner and reason, largest first",
   parameters: [ofPartner],
-  answers: { "200": { description: "Counts", schema: "DeadLetterCounts" } },
+  responses: { "200": { description: "Counts", schema: "DeadLetterCounts" } },
 };
 
 /** `POST /webhooks/dead-letters/redrive` */
@@ -144,7 +144,7 @@ export const redriveOperation: Operation = {
   summary: "Redeliver the dead letters of a partner",
   bodySchema: "RedriveRequest",
   bodyExample: { partner: "default/acme", reason: "status_404", rate_per_second: 50 },
-  answers: {
+  responses: {
     "200": { description: "Counts of a dry run", schema: "DryRun" },
     "202": { description: "The redrive is accepted; it is a replay", schema: "Replay" },
   },
@@ -156,5 +156,5 @@ export const ackOperation: Operation = {
   summary: "Acknowledge an event that was handled manually",
   bodySchema: "AckRequest",
   bodyExample: { event_id: "evt-1", partner: "default/acme", note: "booked by hand" },
-  answers: { "200": { description: "The dead letter is closed", schema: "Ack" } },
+  responses: { "200": { description: "The dead letter is closed", schema: "Ack" } },
 };

@@ -17,7 +17,7 @@ import {
   parameter,
   queryTime,
   type Operation,
-  type OperationAnswer,
+  type OperationResponse,
   type OperationHeader,
   type OperationParameter,
 } from "./operation.ts";
@@ -127,10 +127,10 @@ const deprecation: Readonly<Record<string, OperationHeader>> = {
 };
 
 /** The two successful responses of a route whose data can be incomplete. */
-export function wholeOrPartial(answer: Omit<OperationAnswer, "description">): Operation["answers"] {
+export function wholeOrPartial(response: Omit<OperationResponse, "description">): Operation["responses"] {
   return {
-    "200": { description: "The complete result", ...answer },
-    "206": { description: "Data of a store is missing; see `meta`", ...answer },
+    "200": { description: "The complete result", ...response },
+    "206": { description: "Data of a store is missing; see `meta`", ...response },
   };
 }
 
@@ -157,7 +157,7 @@ export const queryOperation: Operation = {
   id: "queryMetrics",
   summary: "Time series of one or more metrics",
   parameters: [...queryParameters, csvForm],
-  answers: wholeOrPartial({
+  responses: wholeOrPartial({
     schema: "QueryAnswer",
     alsoAs: tables,
     headers: { ...diagnostics, ...quotas, ...deprecation },
@@ -169,7 +169,7 @@ export const instantOperation: Operation = {
   id: "instantMetrics",
   summary: "Values of metrics at one time",
   parameters: [...selection, parameter("ts", "Time of the value. Default: now", queryTime), csvForm],
-  answers: wholeOrPartial({
+  responses: wholeOrPartial({
     schema: "InstantAnswer",
     alsoAs: tables,
     headers: { ...diagnostics, ...quotas, ...deprecation },
@@ -181,7 +181,7 @@ export const bulkOperation: Operation = {
   id: "bulkQueryMetrics",
   summary: "Up to 50 queries in one request",
   bodySchema: "BulkRequest",
-  answers: wholeOrPartial({
+  responses: wholeOrPartial({
     schema: "BulkAnswer",
     alsoAs: ["application/x-ndjson"],
     headers: { ...diagnostics, ...quotas },
@@ -204,14 +204,14 @@ export const catalogOperation: Operation = {
     parameter("filter[tenant]", "Tenant of the objectives", name),
     schemaVersion,
   ],
-  answers: { "200": { description: "By metric id", schema: "CatalogAnswer", headers: quotas } },
+  responses: { "200": { description: "By metric id", schema: "CatalogAnswer", headers: quotas } },
 };
 
 /** `GET /v1/metrics/health` */
 export const healthOperation: Operation = {
   id: "metricsHealth",
   summary: "Health of the metrics API",
-  answers: { "200": { description: "Of the last minutes", schema: "HealthAnswer", headers: quotas } },
+  responses: { "200": { description: "Of the last minutes", schema: "HealthAnswer", headers: quotas } },
 };
 
 /** Parameters that narrow an objective. */
@@ -229,7 +229,7 @@ export const sloOperation: Operation = {
     ...isolation,
     schemaVersion,
   ],
-  answers: wholeOrPartial({ schema: "SloAnswer", headers: { ...diagnostics, ...unlessAnonymous(quotas) } }),
+  responses: wholeOrPartial({ schema: "SloAnswer", headers: { ...diagnostics, ...unlessAnonymous(quotas) } }),
 };
 
 /** `GET /v1/status/:tenant` */
@@ -237,7 +237,7 @@ export const statusOperation: Operation = {
   id: "publicStatus",
   summary: "Public objectives of a tenant, as on its status page; 404 if the tenant has none",
   parameters: [parameter("tenant", "The tenant", name, { in: "path" })],
-  answers: { "200": { description: "Its public objectives", schema: "StatusAnswer" } },
+  responses: { "200": { description: "Its public objectives", schema: "StatusAnswer" } },
 };
 
 /** A caller without a token has no quota of its own. */

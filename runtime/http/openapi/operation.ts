@@ -19,7 +19,7 @@ export interface OperationParameter {
 }
 
 /** One successful response. */
-export interface OperationAnswer {
+export interface OperationResponse {
   readonly description: string;
   /** Name of the schema of its JSON. */
   readonly schema: SchemaName;
@@ -48,7 +48,7 @@ export interface Operation {
   /** @default false: a request with a body needs one */
   readonly isBodyOptional?: boolean;
   /** By status. */
-  readonly answers: Readonly<Record<string, OperationAnswer>>;
+  readonly responses: Readonly<Record<string, OperationResponse>>;
 }
 
 /** The groups of operations, by the start of their paths. The first that fits counts. */

@@ -14,7 +14,7 @@ export const partnersOperation: Operation = {
   id: "listPartners",
   summary: "Partners visible to the caller, with their subscriptions to the caller's tenants, by name",
   parameters: paging,
-  answers: { "200": { description: "Partners", schema: "PartnerPage" } },
+  responses: { "200": { description: "Partners", schema: "PartnerPage" } },
 };
 
 /** `GET /webhooks/partners/:namespace/:name` */
@@ -22,7 +22,7 @@ export const partnerOperation: Operation = {
   id: "readPartner",
   summary: "A partner with its settings and its live state from the pod that delivers to it",
   parameters: partnerPath,
-  answers: { "200": { description: "The partner", schema: "PartnerDetail" } },
+  responses: { "200": { description: "The partner", schema: "PartnerDetail" } },
 };
 
 /** `GET /webhooks/partners/:namespace/:name/stats` */
@@ -44,7 +44,7 @@ export const partnerStatsOperation: Operation = {
       { example: "5m" },
     ),
   ],
-  answers: { "200": { description: "The figures", schema: "PartnerStats" } },
+  responses: { "200": { description: "The figures", schema: "PartnerStats" } },
 };
 
 /** `GET /webhooks/stats` */
@@ -67,7 +67,7 @@ export const deliveryStatsOperation: Operation = {
     textParameter("partner", "Only deliveries to this partner, as `namespace/name`"),
     textParameter("tenant", "Only events of this tenant"),
   ],
-  answers: { "200": { description: "The figures; at most 3,000 rows", schema: "DeliveryStats" } },
+  responses: { "200": { description: "The figures; at most 3,000 rows", schema: "DeliveryStats" } },
 };
 
 /** `POST /webhooks/partners/:namespace/:name/ping` */
@@ -78,7 +78,7 @@ export const pingOperation: Operation = {
   bodySchema: "PingRequest",
   bodyExample: { tenant: "acme" },
   isBodyOptional: true,
-  answers: {
+  responses: {
     "202": { description: "The ping is stored; see the history of its event for the result", schema: "Ping" },
   },
 };
@@ -88,5 +88,5 @@ export const keysOperation: Operation = {
   id: "readPublicKeys",
   summary: "The public keys that sign deliveries to a partner, without a token",
   parameters: partnerPath,
-  answers: { "200": { description: "The keys; `kid` is the thumbprint in `keyid`", schema: "PublicKeySet" } },
+  responses: { "200": { description: "The keys; `kid` is the thumbprint in `keyid`", schema: "PublicKeySet" } },
 };

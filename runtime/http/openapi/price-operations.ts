@@ -21,14 +21,16 @@ export const planOperation: Operation = {
   id: "planMetrics",
   summary: "Plan and estimated cost of a query without running it; charges one request and no cost units",
   parameters: queryParameters,
-  answers: { "200": { description: "For an allowed and for a rejected query", schema: "PlanAnswer", headers: quotas } },
+  responses: {
+    "200": { description: "For an allowed and for a rejected query", schema: "PlanAnswer", headers: quotas },
+  },
 };
 
 /** `GET /v1/metrics/quota` */
 export const quotaOperation: Operation = {
   id: "readQuotas",
   summary: "Quotas of the caller, without a charge; reads of quotas have a separate rate limit",
-  answers: { "200": { description: "By class", schema: "QuotaAnswer" } },
+  responses: { "200": { description: "By class", schema: "QuotaAnswer" } },
 };
 
 /** `GET /v1/metrics/usage` */
@@ -51,7 +53,7 @@ export const usageOperation: Operation = {
     parameter("class", "Only this query class", words(classes)),
     csvForm,
   ],
-  answers: {
+  responses: {
     "200": { description: "Usage in JSON or as a table", schema: "UsageAnswer", alsoAs: ["text/csv"], headers: quotas },
   },
 };
@@ -75,7 +77,7 @@ export const labelValuesOperation: Operation = {
     parameter("to", "End. Default: now", queryTime),
     parameter("last", "Length of a time range that ends now. Cannot be combined with from or to", ref(Duration)),
   ],
-  answers: wholeOrPartial({ schema: "LabelValuesAnswer", headers: quotas }),
+  responses: wholeOrPartial({ schema: "LabelValuesAnswer", headers: quotas }),
 };
 
 /** `GET /v1/metrics/slo/history` */
@@ -88,5 +90,5 @@ export const sloHistoryOperation: Operation = {
     ...isolation,
     schemaVersion,
   ],
-  answers: wholeOrPartial({ schema: "SloHistoryAnswer", headers: { ...diagnostics, ...quotas } }),
+  responses: wholeOrPartial({ schema: "SloHistoryAnswer", headers: { ...diagnostics, ...quotas } }),
 };

@@ -30,7 +30,7 @@ function read({ id, summary, parameters, schema }: Described): Operation {
     id: `prometheus${id}`,
     summary,
     parameters,
-    answers: { "200": { description: "In Prometheus' format", schema } },
+    responses: { "200": { description: "In Prometheus' format", schema } },
   };
 }
 

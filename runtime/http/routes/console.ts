@@ -65,15 +65,15 @@ export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
     version,
   };
   const policy = policyOf(settings);
-  const answer = async (request: ApiRequest): Promise<ApiResponse> =>
+  const handle = async (request: ApiRequest): Promise<ApiResponse> =>
     fileResponse(findFile(files, request.path["*"] ?? ""), request, policy);
   return [
-    { ...open, path: "/console", answer },
-    { ...open, path: "/console/*", answer },
+    { ...open, path: "/console", handle },
+    { ...open, path: "/console/*", handle },
     {
       ...open,
       path: "/console/config.json",
-      answer: async (request) => ({
+      handle: async (request) => ({
         status: 200,
         body: { ...config, open_command: openCommand(request, local), ...(await originProof(request, local)) },
       }),
@@ -100,16 +100,16 @@ function bindingRoute({ bindToKey }: LocalIssuer): Route {
     method: "POST",
     path: "/console/token",
     bodyBytesMax: bindingBytesMax,
-    answer: async ({ body, origin, nowMs }) => {
+    handle: async ({ body, origin, nowMs }) => {
       const { token, jkt } = parseBinding(body);
       const bound = await bindToKey(token, jkt, origin);
       if (bound === undefined)
         throw new ApiError("token_invalid", "The token is not valid here, or it is already bound to a key.");
-      const answer: BoundToken = {
+      const response: BoundToken = {
         token: bound.token,
         expires_in: Math.max(0, Math.floor((bound.expiresAtMs - nowMs) / 1_000)),
       };
-      return { status: 200, headers: { "Cache-Control": "no-store" }, body: answer };
+      return { status: 200, headers: { "Cache-Control": "no-store" }, body: response };
     },
   };
 }

@@ -25,7 +25,7 @@ export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly 
       scopes: ["events:write"],
       operation: ingestOperation,
       bodyBytesMax: batchBytesMax,
-      answer: async ({ body, caller: { tenants }, correlationId, traceparent }) => {
+      handle: async ({ body, caller: { tenants }, correlationId, traceparent }) => {
         const sender = { tenants, traceparent };
         if (!isBatch(body)) return { status: 202, body: acceptedBody(await ingest(body, sender)) };
         return batchResponse(await ingestBatch(ingest, splitBatch(body), sender), correlationId);

@@ -14,12 +14,12 @@ const partlyDone = 207;
  * @throws ApiError `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
  */
 export function idempotent(keys: IdempotencyKeys, route: Route): Route {
-  return { ...route, answer: (request) => answerOnce(keys, route, request) };
+  return { ...route, handle: (request) => handleOnce(keys, route, request) };
 }
 
-async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiRequest): Promise<ApiResponse> {
+async function handleOnce(keys: IdempotencyKeys, route: Route, request: ApiRequest): Promise<ApiResponse> {
   const { idempotencyKey, caller, body, path } = request;
-  if (idempotencyKey === undefined) return route.answer(request);
+  if (idempotencyKey === undefined) return route.handle(request);
   if (!keyForm.test(idempotencyKey)) {
     throw invalidField(
       "invalid_request",
@@ -29,10 +29,10 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
   }
   const target = [route.path, ...Object.values(path).map(encodeURIComponent)].join(" ");
   const key = [caller.client, route.method, target, idempotencyKey, ...narrowingOf(caller)].join("\n");
-  const claim = await answered(() => keys.claim(key, body));
+  const claim = await orUnavailable(() => keys.claim(key, body));
   switch (claim.kind) {
     case "first":
-      return await firstAnswer(keys, key, route, request);
+      return await firstResponse(keys, key, route, request);
     case "known":
       return { ...claim.answer, headers: { "idempotency-replayed": "true" } };
     case "running":
@@ -52,28 +52,28 @@ function narrowingOf(caller: Caller): readonly string[] {
   return isNarrowed(caller) ? [caller.partners.toSorted().join(" ")] : [];
 }
 
-async function firstAnswer(
+async function firstResponse(
   keys: IdempotencyKeys,
   key: string,
   route: Route,
   request: ApiRequest,
 ): Promise<ApiResponse> {
-  let answer: ApiResponse;
+  let response: ApiResponse;
   try {
-    answer = await route.answer(request);
+    response = await route.handle(request);
   } catch (error) {
     // When the release fails too, the key state expires.
     await keys.release(key).catch(() => undefined);
     throw error;
   }
-  const { status, body } = answer;
+  const { status, body } = response;
   // A repetition may store the rest of the batch. The stored events are duplicates then.
   if (status === partlyDone) await keys.release(key).catch(() => undefined);
-  else await answered(() => keys.keep(key, request.body, { status, body }));
-  return answer;
+  else await orUnavailable(() => keys.keep(key, request.body, { status, body }));
+  return response;
 }
 
-async function answered<T>(step: () => Promise<T>): Promise<T> {
+async function orUnavailable<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (cause) {

@@ -11,7 +11,7 @@ import type { Route } from "../server/route.ts";
 const meOperation: Operation = {
   id: "readMe",
   summary: "Permissions of the token; every valid token may ask, whatever its scopes",
-  answers: { "200": { description: "Client, permissions and expiry of the token", schema: "Me" } },
+  responses: { "200": { description: "Client, permissions and expiry of the token", schema: "Me" } },
 };
 
 /** Names in the applied configuration, sorted. */
@@ -42,7 +42,7 @@ export function meRoute({ version, partnersClaim = "Optional", names }: MeOption
     scopes: [],
     takesAnyToken: true,
     operation: meOperation,
-    answer: async ({ caller, query, accept }) => {
+    handle: async ({ caller, query, accept }) => {
       chooseMediaType(accept, ["application/json"]);
       rejectUnknown(query, () => false);
       const { client, tenants, regions, environments, metrics, roles, scopes, expiresAtMs } = caller;

@@ -72,8 +72,8 @@ const notInTables = ["exemplars", "explain"] as const;
 /** `/v1/metrics/…`. Source: seed "Operational Metrics API" §4. */
 export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
   const representations = createRepresentations();
-  const series = (name: string, operation: Operation, answer: Answering): Route =>
-    seriesRoute({ name, operation, answer, representations });
+  const series = (name: string, operation: Operation, handle: Handler): Route =>
+    seriesRoute({ name, operation, handle, representations });
   return [
     series("query", queryOperation, ({ query, caller, signal, ...request }) =>
       metrics.query(query, caller, signal, contextOf(request)),
@@ -130,11 +130,11 @@ function catalogOf({ catalog }: MetricsReads): (request: ApiRequest) => MetricsR
 /** Charges one request for a response that reads no store. */
 function admitted(
   { admitEmpty }: Pick<MetricsApi, "admitEmpty">,
-  answer: (request: ApiRequest) => MetricsResponse | Promise<MetricsResponse>,
-): Answering {
+  handle: (request: ApiRequest) => MetricsResponse | Promise<MetricsResponse>,
+): Handler {
   return async (request) => {
     const quotas = await admitEmpty(request.caller);
-    const response = await answer(request);
+    const response = await handle(request);
     return { ...response, headers: { ...response.headers, ...quotas } };
   };
 }
@@ -144,41 +144,41 @@ function contextOf({ correlationId, nowMs, traceparent }: Pick<ApiRequest, "corr
 }
 
 /** A route that returns JSON only. */
-function read(name: string, operation: Operation, answer: (request: ApiRequest) => Promise<ApiResponse>): Route {
+function read(name: string, operation: Operation, handle: (request: ApiRequest) => Promise<ApiResponse>): Route {
   return {
     method: "GET",
     path: `/v1/metrics/${name}`,
     scopes,
     operation,
-    answer: (request) => {
+    handle: (request) => {
       chooseMediaType(request.accept, [json]);
-      return answer(request);
+      return handle(request);
     },
   };
 }
 
-type Answering = (request: ApiRequest) => Promise<MetricsResponse>;
+type Handler = (request: ApiRequest) => Promise<MetricsResponse>;
 
 interface SeriesRoute {
   readonly name: string;
   readonly operation: Operation;
-  readonly answer: Answering;
+  readonly handle: Handler;
   readonly representations: Representations;
 }
 
 /** A route that returns series in the format with the greatest weight. */
-function seriesRoute({ name, operation, answer, representations }: SeriesRoute): Route {
+function seriesRoute({ name, operation, handle, representations }: SeriesRoute): Route {
   return {
     method: "GET",
     path: `/v1/metrics/${name}`,
     scopes,
     operation,
-    answer: async (request) => {
+    handle: async (request) => {
       const format = chooseMediaType(request.accept, seriesFormats);
       if (format === csvMediaType) rejectInTables(request);
       const csv = readWord(request.query, "csv", ["raw"]) ?? "neutral";
       const query = new Map([...request.query].filter(([own]) => own !== "csv"));
-      const { status, headers, body, json: bytesOf, revalidate, sent } = await answer({ ...request, query });
+      const { status, headers, body, json: bytesOf, revalidate, sent } = await handle({ ...request, query });
       const links = [nextPageLink(request.query, body), headers["Link"]].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
       const allHeaders = {
@@ -243,29 +243,29 @@ function bulk(metrics: MetricsReads): Route {
     scopes,
     operation: bulkOperation,
     bodyBytesMax: bulkBytesMax,
-    answer: async ({ body, caller, signal, correlationId, accept, ...request }) => {
+    handle: async ({ body, caller, signal, correlationId, accept, ...request }) => {
       const format = chooseMediaType(accept, bulkFormats);
-      const answer = await metrics.bulk(body, caller, signal, contextOf({ ...request, correlationId }));
-      const headers = { ...answer.headers, Vary: "Accept" };
-      const rejected = answer.results.flatMap((result) =>
+      const response = await metrics.bulk(body, caller, signal, contextOf({ ...request, correlationId }));
+      const headers = { ...response.headers, Vary: "Accept" };
+      const rejected = response.results.flatMap((result) =>
         "error" in result ? [{ item: result.id, apiError: result.error }] : [],
       );
       if (format === json) {
         return {
-          status: answer.status,
+          status: response.status,
           headers: { ...headers, "Content-Type": contentTypes[json] },
-          body: await bulkJson(answer, correlationId),
+          body: await bulkJson(response, correlationId),
           rejected,
-          sent: answer.sent,
+          sent: response.sent,
         };
       }
-      const lines = Buffer.from(ndjsonOf({ ...bulkBody(answer, correlationId) }, "results"));
+      const lines = Buffer.from(ndjsonOf({ ...bulkBody(response, correlationId) }, "results"));
       return {
-        status: answer.status,
+        status: response.status,
         headers: { ...headers, "Content-Type": ndjsonMediaType },
         body: lines,
         rejected,
-        sent: answer.sent,
+        sent: response.sent,
       };
     },
   };
@@ -281,7 +281,7 @@ function usageRoute({ usage }: Pick<MetricsReads, "usage">): Route {
     path: "/v1/metrics/usage",
     scopes: [readScope, publicReadScope, usageScope],
     operation: usageOperation,
-    answer: async ({ accept, query, caller, correlationId, nowMs }) => {
+    handle: async ({ accept, query, caller, correlationId, nowMs }) => {
       const format = chooseMediaType(accept, usageFormats);
       const form = readWord(query, "csv", ["raw"]) ?? "neutral";
       const { status, headers, body } = await usage(query, caller, { correlationId, nowMs });

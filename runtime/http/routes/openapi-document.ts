@@ -4,7 +4,7 @@ import { formMediaType } from "../server/query-string.ts";
 import { problemMediaType } from "../server/problem.ts";
 import type { Route } from "../server/route.ts";
 import { interfaceVersion } from "../openapi/changelog.ts";
-import { tagOf, type Operation, type OperationAnswer, type OperationParameter } from "../openapi/operation.ts";
+import { tagOf, type Operation, type OperationResponse, type OperationParameter } from "../openapi/operation.ts";
 
 const tokenDescription = [
   "OAuth 2.0 access token; any of the scopes of an operation is sufficient.",
@@ -158,12 +158,12 @@ function parameterObject({
   };
 }
 
-function responsesOf({ answers }: Operation, route: Documented): JsonSchema {
+function responsesOf({ responses }: Operation, route: Documented): JsonSchema {
   const problem = {
     $ref: `#/components/responses/${tagOf(route.path) === "prometheus" ? "PrometheusError" : "Problem"}`,
   };
   return {
-    ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseObject(answer)])),
+    ...Object.fromEntries(Object.entries(responses).map(([status, response]) => [status, responseObject(response)])),
     ...Object.fromEntries(problemStatuses(route).map((status) => [String(status), problem])),
     default: problem,
   };
@@ -185,7 +185,7 @@ function problemStatuses({ isOpen, takesAnyToken, bodyBytesMax, scopes, path }: 
   return [...statuses, ...metrics].filter((status) => known.has(status)).sort((a, b) => a - b);
 }
 
-function responseObject({ description, schema, alsoAs = [], headers = {} }: OperationAnswer): JsonSchema {
+function responseObject({ description, schema, alsoAs = [], headers = {} }: OperationResponse): JsonSchema {
   const own = Object.entries(headers).map(([name, { description: said, schema: inner, required = true }]) => {
     return [name, { description: said, required, schema: withRefs(inner, componentHref) }] as const;
   });

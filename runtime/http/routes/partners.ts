@@ -45,7 +45,7 @@ export function partnerRoutes({
       scopes: ["webhooks:ping"],
       operation: operations.pingOperation,
       bodyBytesMax: pingBytesMax,
-      answer: async ({ path, body, caller }) => ({ status: 202, body: await pings.ping(labelOf(path), body, caller) }),
+      handle: async ({ path, body, caller }) => ({ status: 202, body: await pings.ping(labelOf(path), body, caller) }),
     }),
   ];
 }
@@ -61,7 +61,7 @@ export function keysRoute(service: Pick<PartnerService, "publicKeys">): Route {
     scopes: [],
     isOpen: true,
     operation: operations.keysOperation,
-    answer: async ({ path }) => {
+    handle: async ({ path }) => {
       const { keySet, maxAgeSeconds } = service.publicKeys(labelOf(path));
       return {
         status: 200,

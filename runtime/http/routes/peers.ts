@@ -13,7 +13,7 @@ const partialsOperation: Operation = {
     "For runtimes of other regions: mergeable partials from this runtime's stores. The token must be bound to a " +
     "client certificate",
   bodySchema: "PartialQuestion",
-  answers: {
+  responses: {
     "200": {
       description: "The result; series as packed partials, everything else as JSON",
       schema: "PartialAnswer",
@@ -41,7 +41,7 @@ export function peerRoutes(metrics: Pick<MetricsApi, "partials">): readonly Rout
       isCertificateRequired: true,
       operation: partialsOperation,
       bodyBytesMax: partialRequestBytesMax,
-      answer: ({ body, caller, signal, correlationId, nowMs, remainingMs, traceparent }) =>
+      handle: ({ body, caller, signal, correlationId, nowMs, remainingMs, traceparent }) =>
         metrics.partials({
           body,
           caller,

@@ -29,7 +29,7 @@ const startPreviewOperation: Operation = {
     ],
     from: "2026-01-31T00:00:00.000Z",
   },
-  answers: {
+  responses: {
     "200": {
       description: "Differences of resources, if the request has no window of events",
       schema: "Preview",
@@ -44,7 +44,7 @@ const readPreviewOperation: Operation = {
   id: "readPreview",
   summary: "Progress and result of a preview; kept for one day",
   parameters: [pathParameter("id", "Preview id")],
-  answers: { "200": { description: "The preview", schema: "Preview", headers } },
+  responses: { "200": { description: "The preview", schema: "Preview", headers } },
 };
 
 /** Largest edit of one request. */
@@ -60,7 +60,7 @@ export function previewRoutes(previews: Previews, partnersClaim: PartnersClaim =
       scopes,
       operation: startPreviewOperation,
       bodyBytesMax: previewBytesMax,
-      answer: async ({ body, caller }) => {
+      handle: async ({ body, caller }) => {
         const preview = await previews.start(body, caller);
         return { status: preview.status === "completed" ? 200 : 202, headers: deprecation, body: preview };
       },
@@ -70,7 +70,7 @@ export function previewRoutes(previews: Previews, partnersClaim: PartnersClaim =
       path: "/v1/preview/:id",
       scopes,
       operation: readPreviewOperation,
-      answer: async ({ path, caller }) => ({
+      handle: async ({ path, caller }) => ({
         status: 200,
         headers: deprecation,
         body: await previews.get(path["id"] ?? "", caller),

@@ -1,6 +1,11 @@
 import { invalidField } from "../../errors/api-error.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/access.ts";
-import type { FixedName, PrometheusAnswer, PrometheusApi, PrometheusRequest } from "../../prometheus/prometheus-api.ts";
+import type {
+  FixedName,
+  PrometheusResponse,
+  PrometheusApi,
+  PrometheusRequest,
+} from "../../prometheus/prometheus-api.ts";
 import { inForm, prometheusOperations } from "../openapi/prometheus-operations.ts";
 import { chooseCoding, createRepresentations, type Representations } from "../representation/representations.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
@@ -13,21 +18,21 @@ const scopes = [readScope, publicReadScope];
 const tenantPattern = /^[^\s|,]{1,200}$/u;
 
 type Name = keyof typeof prometheusOperations;
-type Answering = (request: PrometheusRequest, path: ApiRequest["path"]) => Promise<PrometheusAnswer>;
+type Handler = (request: PrometheusRequest, path: ApiRequest["path"]) => Promise<PrometheusResponse>;
 
 /** `/prometheus/api/v1/…`. Source: Prometheus, "HTTP API". */
 export function prometheusRoutes(api: PrometheusApi): readonly Route[] {
   const representations = createRepresentations();
-  const both = (name: Name, answer: Answering): readonly Route[] => [
-    route("GET", name, { answer, representations }),
+  const both = (name: Name, handle: Handler): readonly Route[] => [
+    route("GET", name, { handle, representations }),
     {
-      ...route("POST", name, { answer, representations }),
+      ...route("POST", name, { handle, representations }),
       operation: inForm(prometheusOperations[name]),
       bodyBytesMax: formBytesMax,
       takesForms: true,
     },
   ];
-  const get = (name: Name, answer: Answering): Route => route("GET", name, { answer, representations });
+  const get = (name: Name, handle: Handler): Route => route("GET", name, { handle, representations });
   return [
     ...both("query", (request) => api.query(request)),
     ...both("query_range", (request) => api.queryRange(request)),
@@ -45,18 +50,18 @@ export function prometheusRoutes(api: PrometheusApi): readonly Route[] {
 }
 
 interface Serving {
-  readonly answer: Answering;
+  readonly handle: Handler;
   readonly representations: Representations;
 }
 
-function route(method: "GET" | "POST", name: Name, { answer, representations }: Serving): Route {
+function route(method: "GET" | "POST", name: Name, { handle, representations }: Serving): Route {
   return {
     method,
     path: `${root}/api/v1/${name}`,
     scopes,
     operation: prometheusOperations[name],
-    answer: async (request) => {
-      return represented(request, await answer(prometheusRequest(request), request.path), representations);
+    handle: async (request) => {
+      return represented(request, await handle(prometheusRequest(request), request.path), representations);
     },
   };
 }
@@ -77,7 +82,7 @@ function oneTenant(header: string | undefined): string | undefined {
 
 async function represented(
   { acceptEncoding }: ApiRequest,
-  { headers, body, revalidate, sent }: PrometheusAnswer,
+  { headers, body, revalidate, sent }: PrometheusResponse,
   representations: Representations,
 ): Promise<ApiResponse> {
   const coding = chooseCoding(acceptEncoding);
@@ -96,5 +101,5 @@ async function represented(
 function greeting(path: string): Route {
   const body = Buffer.from("Prometheus' HTTP API over governed metrics: /prometheus/api/v1/query\n");
   const headers = { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "public, max-age=300" };
-  return { method: "GET", path, scopes: [], isOpen: true, answer: async () => ({ status: 200, headers, body }) };
+  return { method: "GET", path, scopes: [], isOpen: true, handle: async () => ({ status: 200, headers, body }) };
 }

@@ -5,8 +5,8 @@ import type { Route } from "../server/route.ts";
 export function requirePartners(route: Route): Route {
   return {
     ...route,
-    answer: async (request) => {
-      if (request.caller.partners !== undefined) return route.answer(request);
+    handle: async (request) => {
+      if (request.caller.partners !== undefined) return route.handle(request);
       throw new ApiError("partners_required", "The token has no partners claim. Use * in the claim for all partners.");
     },
   };

@@ -19,7 +19,7 @@ const version = parameter(
 const schemasOperation: Operation = {
   id: "listSchemas",
   summary: "All schemas of the served interfaces",
-  answers: { "200": { description: "By name", schema: "SchemaCatalog" } },
+  responses: { "200": { description: "By name", schema: "SchemaCatalog" } },
 };
 
 /** `GET /v1/schemas/:name` */
@@ -27,7 +27,7 @@ const schemaOperation: Operation = {
   id: "readSchema",
   summary: "A schema with all schemas that it refers to",
   parameters: [pathParameter("name", "Name of the schema", "QueryAnswer"), version],
-  answers: { "200": { description: "A JSON Schema", schema: "JsonSchemaDocument" } },
+  responses: { "200": { description: "A JSON Schema", schema: "JsonSchemaDocument" } },
 };
 
 /** `GET /v1/openapi.json` */
@@ -35,14 +35,14 @@ const openApiOperation: Operation = {
   id: "readOpenApi",
   summary: "This document",
   parameters: [version],
-  answers: { "200": { description: "OpenAPI 3.1", schema: "OpenApiDocument" } },
+  responses: { "200": { description: "OpenAPI 3.1", schema: "OpenApiDocument" } },
 };
 
 /** `GET /v1/changelog` */
 const changelogOperation: Operation = {
   id: "readChangelog",
   summary: "Changes by version",
-  answers: { "200": { description: "Newest version first", schema: "Changelog" } },
+  responses: { "200": { description: "Newest version first", schema: "Changelog" } },
 };
 
 const openApiPath = "/v1/openapi.json";
@@ -74,7 +74,7 @@ function open(path: string, operation: Operation, body: (request: ApiRequest) =>
     scopes: [],
     isOpen: true,
     operation,
-    answer: async (request) => {
+    handle: async (request) => {
       chooseMediaType(request.accept, ["application/json"]);
       rejectUnknown(request.query, (name) => takes.includes(name));
       requireVersion(request.query);

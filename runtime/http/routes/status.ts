@@ -48,7 +48,7 @@ function pageRoute(metrics: Pick<MetricsApi, "slo">, representations: Representa
   return {
     ...open,
     path: "/status/:tenant",
-    answer: async (request) => {
+    handle: async (request) => {
       chooseMediaType(request.accept, [html]);
       try {
         const read = await readStatus(metrics, request);
@@ -76,7 +76,7 @@ function jsonRoute(metrics: Pick<MetricsApi, "slo">, representations: Representa
     ...open,
     path: "/v1/status/:tenant",
     operation: statusOperation,
-    answer: async (request) => {
+    handle: async (request) => {
       chooseMediaType(request.accept, [json]);
       rejectUnknown(request.query, () => false);
       const read = await readStatus(metrics, request);

@@ -58,7 +58,7 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       path: "/webhooks/events/:id",
       scopes: ["webhooks:read"],
       operation: operations.historyOperation,
-      answer: async ({ path, caller }) => {
+      handle: async ({ path, caller }) => {
         const history = await service.history.event(path["id"] ?? "", caller.tenants, viewFor(caller));
         // An event of another tenant or partner gets the same response as an unknown one.
         if (history === undefined)
@@ -97,7 +97,7 @@ function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Ro
       scopes,
       operation: operations.replayOperation,
       bodyBytesMax: replayBytesMax,
-      answer: async ({ body, caller }) => taken(await replays.replay(body, caller)),
+      handle: async ({ body, caller }) => taken(await replays.replay(body, caller)),
     }),
     readRoute("/webhooks/replay", reads, operations.listReplaysOperation, async ({ query, caller }) => {
       const { items, next } = await replays.list(readReplayQuery(query), caller);
@@ -111,7 +111,7 @@ function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Ro
       path: "/webhooks/replay/:id",
       scopes,
       operation: operations.cancelReplayOperation,
-      answer: async ({ path, caller }) => ({ status: 200, body: await replays.cancel(path["id"] ?? "", caller) }),
+      handle: async ({ path, caller }) => ({ status: 200, body: await replays.cancel(path["id"] ?? "", caller) }),
     },
     idempotent(idempotencyKeys, {
       method: "POST",
@@ -119,7 +119,7 @@ function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Ro
       scopes,
       operation: operations.redriveOperation,
       bodyBytesMax: replayBytesMax,
-      answer: async ({ body, caller }) => taken(await replays.redrive(body, caller)),
+      handle: async ({ body, caller }) => taken(await replays.redrive(body, caller)),
     }),
   ];
 }
@@ -146,7 +146,7 @@ function deadLetterRoutes({ deadLetters, idempotencyKeys }: WebhookService): rea
       scopes: ["webhooks:ack"],
       operation: operations.ackOperation,
       bodyBytesMax: ackBytesMax,
-      answer: async ({ body, caller }) => ({ status: 200, body: await deadLetters.ack(body, caller) }),
+      handle: async ({ body, caller }) => ({ status: 200, body: await deadLetters.ack(body, caller) }),
     }),
   ];
 }

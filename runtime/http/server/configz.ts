@@ -31,7 +31,7 @@ export interface ConfigView {
 /** Concurrent polls: every reader of every operator, and some reserve. */
 export const pollsMax = 16;
 /** Time after the end of the wait at which a missing response is an error. */
-const answerSlackMs = 10_000;
+const responseSlackMs = 10_000;
 const versionLengthMax = 128;
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/u;
 
@@ -44,7 +44,7 @@ export function addConfigz(app: FastifyInstance, view: ConfigView): void {
   app.route({
     method: "GET",
     url: "/configz",
-    handlerTimeout: configzWaitSecondsMax * 1000 + answerSlackMs,
+    handlerTimeout: configzWaitSecondsMax * 1000 + responseSlackMs,
     onRequest: async (request) => requireReader(request, view),
     handler: async (request) => {
       const { waitMs, after } = pollOf(request.url);

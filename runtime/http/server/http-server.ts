@@ -42,7 +42,7 @@ export interface ServerOptions {
    * True when the routes bound the time of their responses. Otherwise Fastify bounds it, at the cost of an abort signal
    * and an exception with its stack for each successful request. @default false
    */
-  readonly areAnswersBounded?: boolean;
+  readonly areResponsesBounded?: boolean;
   /** Called before routing. @default none */
   readonly shortcut?: Shortcut;
 }
@@ -68,7 +68,7 @@ declare module "fastify" {
     /** Client key of the caller, for the log. */
     client: string | undefined;
     /** Correlation id in the response when it differs from the request's; for the log. */
-    answerId: string | undefined;
+    responseId: string | undefined;
     /** Monotonic time at which the request arrived. */
     startedAtMs: number;
   }
@@ -90,7 +90,7 @@ const tlsHeaders: Readonly<Record<string, string>> = { "strict-transport-securit
  * response and writes one log line per request.
  */
 export function createHttpServer(options: ServerOptions): FastifyInstance {
-  const { log, isEnding = () => false, tls, areAnswersBounded = false } = options;
+  const { log, isEnding = () => false, tls, areResponsesBounded = false } = options;
   const limits = { ...httpLimits, ...options.limits };
   // With the narrower type, Fastify would infer an instance that fits nothing else.
   const loggerInstance: FastifyBaseLogger = log;
@@ -100,7 +100,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
     childLoggerFactory: (logger) => logger,
     genReqId: (request) => correlationIdOf(request.headers[correlationHeader]),
     bodyLimit: 1,
-    ...(areAnswersBounded ? {} : { handlerTimeout: limits.responseTimeoutMs }),
+    ...(areResponsesBounded ? {} : { handlerTimeout: limits.responseTimeoutMs }),
     forceCloseConnections: "idle",
     return503OnClosing: false,
     rewriteUrl: ({ url = "" }) => prometheusTarget(url),
@@ -108,7 +108,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => {
       void sendError(error, request, reply);
     },
-    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket),
+    clientErrorHandler: (error, socket) => endBrokenRequest(error, socket),
     serverFactory: (handler) => boundedServer(shortened(handler, options.shortcut), limits, tls),
   });
   app.removeAllContentTypeParsers();
@@ -116,7 +116,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest("rejectedItems", undefined);
   app.decorateRequest("sent", undefined);
   app.decorateRequest("client", undefined);
-  app.decorateRequest("answerId", undefined);
+  app.decorateRequest("responseId", undefined);
   app.decorateRequest("startedAtMs", 0);
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
@@ -168,7 +168,7 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
     done(longTarget(request.url, limits) ?? severalHosts(request.raw.rawHeaders));
   });
   const settle = (request: FastifyRequest, status: number, bytes: number): void => {
-    const { id, answerId, client, apiError, method } = request;
+    const { id, responseId, client, apiError, method } = request;
     const outcome = {
       method,
       route: request.routeOptions.url ?? "unknown",
@@ -176,7 +176,7 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
       durationMs: performance.now() - request.startedAtMs,
       bytes,
     };
-    logRequest({ log, observe }, { ...outcome, correlationId: id, answerId, client, apiError });
+    logRequest({ log, observe }, { ...outcome, correlationId: id, responseId, client, apiError });
     auditErrors(audit, request, outcome);
   };
   app.addHook("onResponse", (request, reply, done) => {
@@ -215,7 +215,7 @@ function auditErrors(audit: Audit, request: FastifyRequest, { method, route }: R
 /** Sends the body of any error of a request: a problem document, or the form of Prometheus on its paths. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const apiError = apiErrorOf(error);
-  const { status, type, body } = errorAnswer(apiError, request);
+  const { status, type, body } = errorResponse(apiError, request);
   request.apiError = apiError;
   // Fastify closes the connection under a client that still sends a rejected body; the client would then see a reset
   // instead of the response. The rest of the body is discarded within the bound on receiving a request.
@@ -231,7 +231,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
   );
 }
 
-function errorAnswer(
+function errorResponse(
   apiError: ApiError,
   { url, id }: FastifyRequest,
 ): { readonly status: number; readonly type: string; readonly body: object } {
@@ -246,7 +246,7 @@ function isFailedHandshake(error: Error, socket: Socket): boolean {
 }
 
 /** Answers a malformed request: it has no route and no reply, only a socket. */
-function answerBrokenRequest(error: Error, socket: Socket): void {
+function endBrokenRequest(error: Error, socket: Socket): void {
   if (
     (error as NodeJS.ErrnoException).code === "ECONNRESET" ||
     socket.destroyed ||

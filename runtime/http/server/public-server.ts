@@ -50,7 +50,7 @@ export function createPublicServer(options: PublicServerOptions): FastifyInstanc
   const { isStill } = options.authenticate;
   const bytesMax = options.repeatBytes ?? usualCaches.repeats;
   const repeatRequests = createRepeatRequests({ ...options, isStill, readCertificate, bytesMax, isEnding });
-  const app = createHttpServer({ ...options, areAnswersBounded: true, shortcut: repeatRequests.answer });
+  const app = createHttpServer({ ...options, areResponsesBounded: true, shortcut: repeatRequests.respond });
   app.addHook("preClose", async () => repeatRequests.end());
   app.decorateRequest("caller", undefined);
   const types = ["application/json", formMediaType];
@@ -83,7 +83,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
     handler: async (request, reply) => {
       const ownId = request.caller === anonymous ? correlationIdOf(undefined) : request.id;
       const work = (signal: AbortSignal): Promise<ApiResponse> =>
-        route.answer(
+        route.handle(
           apiRequest(request, route, {
             correlationId: ownId,
             signal,
@@ -92,13 +92,13 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
             origin: originOf(request.raw.socket),
           }),
         );
-      const answer = await abortOnClose(reply, responseTimeoutMs, work);
-      if (answer.rejected !== undefined) request.rejectedItems = answer.rejected;
-      request.sent = answer.sent;
-      reply.code(answer.status).headers(fitLinkHeaders(answer.headers ?? {}));
+      const response = await abortOnClose(reply, responseTimeoutMs, work);
+      if (response.rejected !== undefined) request.rejectedItems = response.rejected;
+      request.sent = response.sent;
+      reply.code(response.status).headers(fitLinkHeaders(response.headers ?? {}));
       setOwnId(request, reply, ownId);
-      keepRepeatable(repeatRequests, route, request, { answer, headers: reply.getHeaders() });
-      return isKnown(request, reply) ? notModified(reply) : reply.send(answer.body);
+      keepRepeatable(repeatRequests, route, request, { response, headers: reply.getHeaders() });
+      return isKnown(request, reply) ? notModified(reply) : reply.send(response.body);
     },
   });
 }
@@ -106,7 +106,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
 /** A response that shared caches may store has an id of its own: the caller's means nothing to other callers. */
 function setOwnId(request: FastifyRequest, reply: FastifyReply, ownId: string): void {
   if (!String(reply.getHeader("cache-control")).startsWith("public")) return;
-  request.answerId = ownId;
+  request.responseId = ownId;
   reply.header(correlationHeader, ownId);
 }
 
@@ -114,9 +114,9 @@ function keepRepeatable(
   repeatRequests: RepeatRequests,
   { path }: Route,
   { raw, caller, body: received }: FastifyRequest,
-  { answer, headers }: { readonly answer: ApiResponse; readonly headers: ReturnType<FastifyReply["getHeaders"]> },
+  { response, headers }: { readonly response: ApiResponse; readonly headers: ReturnType<FastifyReply["getHeaders"]> },
 ): void {
-  const { revalidate, sent, body, status } = answer;
+  const { revalidate, sent, body, status } = response;
   if (revalidate === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
   const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   const own = received instanceof Uint8Array ? received : noBody;
@@ -129,11 +129,11 @@ function keepRepeatable(
  * every request.
  * @throws ApiError `answer_timeout`; errors of the work
  */
-async function abortOnClose<Answer>(
+async function abortOnClose<Result>(
   { raw }: FastifyReply,
   timeoutMs: number,
-  work: (signal: AbortSignal) => Promise<Answer>,
-): Promise<Answer> {
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
   const ending = new AbortController();
   const hungUp = (): void => (raw.writableFinished ? undefined : ending.abort());
   const late = (): ApiError => {

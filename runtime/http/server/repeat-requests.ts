@@ -25,7 +25,7 @@ interface Repeatable {
 
 /** Answers requests that equal an earlier one byte for byte, without repeating its work. */
 export interface RepeatRequests {
-  readonly answer: Shortcut;
+  readonly respond: Shortcut;
   /** Stores the response to a request. @param body of the request, empty without one */
   keep(request: IncomingMessage, repeatable: Repeatable, body: Uint8Array): void;
   /** Lets every later request take the full path. */
@@ -71,7 +71,7 @@ export function createRepeatRequests(options: RepeatRequestsOptions): RepeatRequ
   // The heads of stored requests with a body: the body of any other request is left to the full path.
   const heads = new BoundedMap<string, true>(Math.floor(bytesMax / entryBytes), () => 1);
   let isOver = isStill === undefined;
-  const answerWith = (key: string, request: IncomingMessage, response: ServerResponse): boolean => {
+  const respondWith = (key: string, request: IncomingMessage, response: ServerResponse): boolean => {
     const startMs = performance.now();
     const entry = isOver || isEnding() ? undefined : kept.use(key);
     if (entry === undefined || isStill?.(entry.caller, () => readCertificate(request.socket, request.headers)) !== true)
@@ -81,15 +81,15 @@ export function createRepeatRequests(options: RepeatRequestsOptions): RepeatRequ
     return headers !== undefined;
   };
   return {
-    answer(request, response, takeFullPath) {
+    respond(request, response, takeFullPath) {
       const isGet = request.method === "GET";
       // Without a stored POST, as in a program that only takes events, the digest of a POST would serve nothing.
       const head = isOver || (!isGet && heads.weight === 0) ? undefined : headOf(request);
       if (head === undefined) return false;
-      if (isGet) return answerWith(head, request, response);
+      if (isGet) return respondWith(head, request, response);
       if (heads.use(head) === undefined) return false;
       peekBody(request, lengthOf(request), (body) => {
-        if (!answerWith(keyOf(head, body), request, response)) takeFullPath();
+        if (!respondWith(keyOf(head, body), request, response)) takeFullPath();
       });
       return true;
     },
@@ -196,7 +196,7 @@ function send(request: IncomingMessage, response: ServerResponse, { entry, heade
     logRequest(notes, {
       ...outcome,
       correlationId: id,
-      answerId: undefined,
+      responseId: undefined,
       client: caller.client,
       apiError: undefined,
     });

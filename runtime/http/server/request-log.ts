@@ -13,7 +13,7 @@ export const clientClosedStatus = 499;
 interface EndedRequest extends RequestOutcome {
   readonly correlationId: string;
   /** Correlation id in the response when it differs. */
-  readonly answerId: string | undefined;
+  readonly responseId: string | undefined;
   /** Client key of the caller. */
   readonly client: string | undefined;
   /** The rejection in the response. */
@@ -29,7 +29,7 @@ export interface EndNotes {
 
 /** Counts a request and writes its one line. */
 export function logRequest({ log, observe }: EndNotes, ended: EndedRequest): void {
-  const { correlationId, answerId, method, route, status, durationMs, client, apiError } = ended;
+  const { correlationId, responseId, method, route, status, durationMs, client, apiError } = ended;
   observe(ended);
   const line = {
     correlationId,
@@ -37,7 +37,7 @@ export function logRequest({ log, observe }: EndNotes, ended: EndedRequest): voi
     route,
     status,
     durationMs: Math.round(durationMs * 1000) / 1000,
-    ...(answerId === undefined ? {} : { answerId }),
+    ...(responseId === undefined ? {} : { answerId: responseId }),
     ...(client === undefined ? {} : { client }),
     ...(apiError === undefined ? {} : { code: apiError.code, detail: apiError.message, err: apiError.cause }),
   };

@@ -88,7 +88,7 @@ export interface Route {
    * a body of JSON must be empty. @default false
    */
   readonly takesForms?: boolean;
-  readonly answer: (request: ApiRequest) => Promise<ApiResponse>;
+  readonly handle: (request: ApiRequest) => Promise<ApiResponse>;
 }
 
 /** A route that reads: 200 with the body. */
@@ -103,6 +103,6 @@ export function readRoute(
     path,
     scopes,
     operation,
-    answer: async (request) => ({ status: 200, body: await read(request) }),
+    handle: async (request) => ({ status: 200, body: await read(request) }),
   };
 }

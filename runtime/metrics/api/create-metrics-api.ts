@@ -248,8 +248,8 @@ function measuredLeaves(
 ): MetricsApi["leaves"] {
   return async (request, caller, signal, context) => {
     const { result, sent } = await measurement.request("prometheus", { signal, context }, async (own) => {
-      const answered = await handle({ request, caller, signal, context: own });
-      return { status: answered.isPartial ? 206 : 200, result: answered, sent: answered.sent };
+      const response = await handle({ request, caller, signal, context: own });
+      return { status: response.isPartial ? 206 : 200, result: response, sent: response.sent };
     });
     return { ...result, sent };
   };

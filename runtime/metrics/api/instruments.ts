@@ -177,14 +177,14 @@ export function createRequestLog(now: () => number): RequestLog {
 }
 
 function figuresOf(entries: readonly RecentRequest[]): RequestFigures {
-  const answered = entries.filter(({ outcome }) => outcome === "ok" || outcome === "partial");
-  const durations = answered.map(({ durationMs }) => durationMs);
+  const succeeded = entries.filter(({ outcome }) => outcome === "ok" || outcome === "partial");
+  const durations = succeeded.map(({ durationMs }) => durationMs);
   const count = (counted: RequestOutcome): number => entries.filter(({ outcome }) => outcome === counted).length;
   return {
     requests: entries.length,
     latencyP95Ms: percentileOf(durations, 0.95) ?? 0,
     errorRate: count("failed") / Math.max(1, entries.length),
-    partialRate: count("partial") / Math.max(1, answered.length),
+    partialRate: count("partial") / Math.max(1, succeeded.length),
   };
 }
 

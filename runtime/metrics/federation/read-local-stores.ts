@@ -68,7 +68,7 @@ export async function readOwnStores<Result extends { readonly warning: WarningCl
   return { results, warning: errors.length > 0 ? "incomplete" : gravest(results.map(({ result }) => result.warning)) };
 }
 
-function requireSome(answered: number, errors: readonly StoreError[]): void {
+function requireSome(responded: number, errors: readonly StoreError[]): void {
   const cause = new AggregateError(errors, "own stores failed");
   if (errors.some(({ kind }) => kind === "too_large")) {
     throw new ApiError(
@@ -77,7 +77,7 @@ function requireSome(answered: number, errors: readonly StoreError[]): void {
       { cause },
     );
   }
-  if (answered > 0) return;
+  if (responded > 0) return;
   if (errors.every(({ kind }) => kind === "unsupported")) {
     throw invalidField(
       "invalid_aggregation",

@@ -36,12 +36,12 @@ const every = "*";
 /** Creates the judgement. It reads nothing from stores and charges no quota. */
 export function createEditJudge({ collect, price, now }: JudgeSources): JudgeEdit {
   return async (before, after, reader) => {
-    const { live, answers } = await collect();
+    const { live, replies } = await collect();
     const nowMs = now();
     const contexts = [contextOf(before), contextOf(after)] as const;
     const tally = { judged: 0, refused: 0, allowed: 0, dearer: 0, cheaper: 0 };
     const shapes: PreviewedShape[] = [];
-    for (const [index, { shape, count }] of merged(answers, reader).entries()) {
+    for (const [index, { shape, count }] of merged(replies, reader).entries()) {
       if (index % judgedAtOnce === 0) await setImmediate();
       tally.judged += count;
       const [one, other] = contexts.map((context) => judge(shape, context, price, nowMs)) as [JudgedQuery, JudgedQuery];
@@ -51,9 +51,9 @@ export function createEditJudge({ collect, price, now }: JudgeSources): JudgeEdi
       if (shapes.length < shownMax) shapes.push({ effect, count, ...shownShape(shape), before: one, after: other });
     }
     return {
-      since: formatTime(Math.max(...answers.map(({ sinceMs }) => sinceMs))),
-      pods: { live, answered: answers.length },
-      seen: isWhole(reader) ? answers.reduce((sum, { seen }) => sum + seen, 0) : null,
+      since: formatTime(Math.max(...replies.map(({ sinceMs }) => sinceMs))),
+      pods: { live, answered: replies.length },
+      seen: isWhole(reader) ? replies.reduce((sum, { seen }) => sum + seen, 0) : null,
       ...tally,
       shapes,
     };
@@ -69,9 +69,9 @@ function isWhole({ tenants, metrics }: QueryReader): boolean {
 }
 
 /** The shapes of all pods that the caller may see, the most frequent first. */
-function merged(answers: readonly RecordedQueries[], reader: QueryReader): readonly Counted[] {
+function merged(replies: readonly RecordedQueries[], reader: QueryReader): readonly Counted[] {
   const byKey = new Map<string, Counted>();
-  for (const { shape, count } of answers.flatMap(({ shapes }) => shapes)) {
+  for (const { shape, count } of replies.flatMap(({ shapes }) => shapes)) {
     if (!maySee(shape, reader)) continue;
     const key = JSON.stringify(shape);
     byKey.set(key, { shape, count: count + (byKey.get(key)?.count ?? 0) });
@@ -122,12 +122,12 @@ function shownShape({ caller, metrics, kept, groupBy, filters, windowSeconds }: 
 interface CollectedQueries {
   readonly live: number;
   /** One for each pod that answered, this one included. */
-  readonly answers: readonly RecordedQueries[];
+  readonly replies: readonly RecordedQueries[];
 }
 
 const topic = "recorded-queries";
 /** Time of the answer of a pod. Another one is not counted. */
-const answerMs = 2_000;
+const replyMs = 2_000;
 const podsMax = 64;
 
 /** Serves the record of this pod to others. The result asks the other live pods, at most 64 of them. */
@@ -137,15 +137,15 @@ export function createCollection(record: QueryRecord, pods: Pods): () => Promise
     const live = pods.live();
     const others = live.filter((pod) => pod !== pods.own);
     const asked = others.slice(0, podsMax).map(async (pod) => {
-      const answer = await pods.request(pod, topic, {}, answerMs).catch(() => undefined);
-      return isRecord(answer) ? [answer] : [];
+      const reply = await pods.request(pod, topic, {}, replyMs).catch(() => undefined);
+      return isRecord(reply) ? [reply] : [];
     });
-    return { live: others.length + 1, answers: [record.read(), ...(await Promise.all(asked)).flat()] };
+    return { live: others.length + 1, replies: [record.read(), ...(await Promise.all(asked)).flat()] };
   };
 }
 
 /** A pod of another version may have another form. */
-function isRecord(answer: unknown): answer is RecordedQueries {
-  const { form, shapes } = (answer ?? {}) as Partial<RecordedQueries>;
+function isRecord(reply: unknown): reply is RecordedQueries {
+  const { form, shapes } = (reply ?? {}) as Partial<RecordedQueries>;
   return form === 1 && Array.isArray(shapes);
 }

@@ -86,7 +86,7 @@ export function mayRunCheaper(errors: readonly StoreError[]): boolean {
  * @throws ApiError `result_too_large` when the stores hold more than one query may read; `store_timeout` when all
  *   missing parts were late, else `store_failed`. They suggest a cheaper query where that may help
  */
-export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, showsMessages: boolean): void {
+export function requireResponses(outcomes: readonly PartOutcome[], query: Query, showsMessages: boolean): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
   const reports = regionReports(outcomes);

@@ -17,7 +17,7 @@ import {
   mayRunCheaper,
   type RegionGap,
   regionReports,
-  requireAnswers,
+  requireResponses,
   requireParts,
   retryAfterOf,
 } from "./region-status.ts";
@@ -84,7 +84,7 @@ interface RunOptions {
 export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): Promise<Result> {
   const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
   options.observe(outcomes);
-  requireAnswers(outcomes, plan.query, options.showsMessages);
+  requireResponses(outcomes, plan.query, options.showsMessages);
   const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   const failures: MetricFailure[] = [];

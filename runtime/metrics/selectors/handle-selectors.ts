@@ -72,11 +72,11 @@ function resolve(
 
 function repeatable(
   parts: Omit<CachedSelectors, "found">,
-  { answers }: ReadSelectors,
+  { responses }: ReadSelectors,
   { rememberLeaves }: SelectorsSources,
 ): AgeHeaders | undefined {
-  const found = answers.flatMap((answer) => answer.found ?? []);
-  return found.length === answers.length ? rememberLeaves({ ...parts, found }) : undefined;
+  const found = responses.flatMap((response) => response.found ?? []);
+  return found.length === responses.length ? rememberLeaves({ ...parts, found }) : undefined;
 }
 
 /** The nearest native query of a leaf, for the record of queries. */

@@ -33,7 +33,7 @@ interface SelectorsReading {
 /** The answers to all leaves. */
 export interface ReadSelectors {
   /** In the order of the plans. */
-  readonly answers: readonly SelectorResponse[];
+  readonly responses: readonly SelectorResponse[];
   /** The store reads of all leaves, and those that were sent. */
   readonly reads: ReturnType<ReadMemo["counts"]>;
 }
@@ -57,15 +57,15 @@ export async function readSelectors(reading: SelectorsReading): Promise<ReadSele
   const cached = plans.map((plan, index) => {
     const found = findCounted(selectorRoute, plan, context.nowMs, sources);
     if (found === undefined) return undefined;
-    const answer = foundResponse(found);
-    noteReads(index, answer.reads);
-    return answer;
+    const response = foundResponse(found);
+    noteReads(index, response.reads);
+    return response;
   });
   const points = { left: selectorsPointsMax };
-  for (const [index, answer] of cached.entries())
-    if (answer !== undefined) takePoints(plans[index] as Plan, answer, reading.stamps, points);
-  const found = cached.filter((answer) => answer !== undefined);
-  if (found.length === plans.length) return { answers: found, reads: { wanted: 0, sent: 0 } };
+  for (const [index, response] of cached.entries())
+    if (response !== undefined) takePoints(plans[index] as Plan, response, reading.stamps, points);
+  const found = cached.filter((response) => response !== undefined);
+  if (found.length === plans.length) return { responses: found, reads: { wanted: 0, sent: 0 } };
   return readOthers(cached, { ...reading, points });
 }
 
@@ -80,10 +80,10 @@ async function readOthers(
   return shareReads(sharing, async (memo, deadline) => {
     const shared: Shared = { ...reading, signal, memo, deadline };
     try {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         plans.map(async (plan, index) => cached[index] ?? readNew(plan, index, shared)),
       );
-      return { answers, reads: memo.counts() };
+      return { responses, reads: memo.counts() };
     } catch (error) {
       failure.abort(error);
       throw error;
@@ -108,9 +108,9 @@ async function readNew(plan: Plan, index: number, shared: Shared): Promise<Selec
   const age = { nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
   storeResponse(sources.responses, selectorRoute, plan, { ...age, response, series: result.series });
   const headers = { ...response.headers, ...newResponseHeaders(plan, { ...age, response }) };
-  const answer = { data: response.body, headers, reads, found: undefined };
-  takePoints(plan, answer, shared.stamps, shared.points);
-  return answer;
+  const selected = { data: response.body, headers, reads, found: undefined };
+  takePoints(plan, selected, shared.stamps, shared.points);
+  return selected;
 }
 
 /** Takes the points of one leaf. @throws ApiError when too few remain */

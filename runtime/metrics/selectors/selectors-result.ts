@@ -22,16 +22,16 @@ import {
 import type { ReadSelectors, SelectorData, SelectorResponse } from "./read-selectors.ts";
 
 /** The read leaves of one request. */
-interface AnsweredSelectors extends ReadSelectors {
+interface SelectorResponses extends ReadSelectors {
   readonly stamps: Stamps;
   readonly leaves: readonly SelectorQuery[];
   readonly durationMs: number;
 }
 
 /** Puts the points of every leaf at the stamps of the request, and unites states and headers. */
-export function selectorsResult(answered: AnsweredSelectors): SelectorsResult {
-  const { stamps, leaves, answers } = answered;
-  const data = answers.map((answer) => answer.data);
+export function selectorsResult(read: SelectorResponses): SelectorsResult {
+  const { stamps, leaves, responses } = read;
+  const data = responses.map((response) => response.data);
   return {
     stamps,
     leaves: leaves.map((leaf, index) => ({ series: placed(leaf, data[index]?.series ?? []) })),
@@ -39,7 +39,7 @@ export function selectorsResult(answered: AnsweredSelectors): SelectorsResult {
     regions: unitedRegions(data.flatMap(({ regions }) => regions)),
     unmatched: unmatchedOf(leaves),
     hints: [...new Set(data.flatMap(({ hints = [] }) => hints))],
-    headers: headersOf(answered, data),
+    headers: headersOf(read, data),
   };
 }
 
@@ -81,12 +81,12 @@ export function unitedRegions(reports: readonly RegionState[]): readonly RegionS
 }
 
 function headersOf(
-  { leaves, answers, reads, durationMs }: AnsweredSelectors,
+  { leaves, responses, reads, durationMs }: SelectorResponses,
   data: readonly SelectorData[],
 ): SelectorsResult["headers"] {
   const sum = (of: keyof SelectorData["shards"]): number => data.reduce((total, { shards }) => total + shards[of], 0);
   const metrics = new Set(leaves.flatMap(({ query }) => query.metrics.map(({ entry }) => entry.metric)));
-  const isCached = answers.every(({ found }) => found !== undefined);
+  const isCached = responses.every(({ found }) => found !== undefined);
   return {
     ...responseHeaders({
       freshness: [],
@@ -98,7 +98,7 @@ function headersOf(
       cache: "",
       shards: { asked: sum("asked"), answered: sum("answered") },
     }),
-    ...unitedHeaders(answers.map(({ headers }) => headers)),
+    ...unitedHeaders(responses.map(({ headers }) => headers)),
     ...hintsOf(leaves, data),
     ...deprecationHeaders([...metrics]),
     "Server-Timing": isCached ? "cache;desc=answer" : `total;dur=${durationMs.toFixed(1)}`,

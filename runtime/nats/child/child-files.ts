@@ -129,7 +129,7 @@ interface Pinged<Data> {
   readonly data?: Data;
 }
 
-/** @throws Error when the server does not answer */
+/** @throws Error when the server does not reply */
 export async function serverHealth(port: number, user: string, password: string): Promise<ServerHealth> {
   const connection = await connect({
     servers: `nats://127.0.0.1:${port}`,
@@ -140,8 +140,8 @@ export async function serverHealth(port: number, user: string, password: string)
   });
   const ping = async <Data>(what: string, options?: object): Promise<Data | undefined> => {
     const payload = options === undefined ? "" : JSON.stringify(options);
-    const answer = await connection.request(`$SYS.REQ.SERVER.PING.${what}`, payload, { timeout: timeoutMs });
-    return answer.json<Pinged<Data>>().data;
+    const reply = await connection.request(`$SYS.REQ.SERVER.PING.${what}`, payload, { timeout: timeoutMs });
+    return reply.json<Pinged<Data>>().data;
   };
   try {
     const health = await ping<{ readonly status?: string; readonly error?: string }>("HEALTHZ");

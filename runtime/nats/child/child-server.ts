@@ -76,7 +76,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
 async function adoptOrStart(options: ChildServerOptions, files: ChildFiles): Promise<ChildState> {
   const state = await readState(files);
   if (await isOurs(state.pid, files)) {
-    if (await answers(state, adoptTimeoutMs)) {
+    if (await responds(state, adoptTimeoutMs)) {
       options.log.info({ pid: state.pid, port: state.port }, "running nats-server adopted");
       return state;
     }
@@ -117,7 +117,7 @@ async function launch(
   await writeState(files, started);
   const ready = { ...started, port: await untilListening(files, started.pid) };
   await writeState(files, ready);
-  if (!(await answers(ready, readyTimeoutMs))) {
+  if (!(await responds(ready, readyTimeoutMs))) {
     await endProcess(ready.pid, stopTimeoutMs);
     throw new Error(`nats-server did not respond within ${readyTimeoutMs / 1_000} s; see ${files.log}`);
   }
@@ -153,7 +153,7 @@ function portOf(text: string): number {
   return Number(URL.parse(nats?.[0] ?? "")?.port ?? 0);
 }
 
-async function answers(state: ChildState, timeoutMs: number): Promise<boolean> {
+async function responds(state: ChildState, timeoutMs: number): Promise<boolean> {
   try {
     const handle = await connectNats({ ...accessOf(state), firstConnectionTimeoutMs: timeoutMs });
     await handle.drain();

@@ -11,7 +11,7 @@ import { createOutbox, type Outbox } from "./outbox.ts";
 import { runPeriodically } from "../../../limits/periodic.ts";
 import { createLeaseClock, type LeaseClock } from "./lease-clock.ts";
 import { createRequests, type Requests } from "./requests.ts";
-import { isToApi, untilReceived } from "./retry-until-answered.ts";
+import { isToApi, untilReceived } from "./retry-until-reply.ts";
 import { createStreamClock, type StreamClock } from "./stream-clock.ts";
 
 /**

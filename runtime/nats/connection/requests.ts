@@ -2,14 +2,14 @@ import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-
 import type { Outbox } from "./outbox.ts";
 
 /** The reason of a missing answer. Only `no_responders` guarantees that nothing was done. */
-type UnansweredReason = "timeout" | "disconnected" | "closed" | "no_responders";
+type NoReplyReason = "timeout" | "disconnected" | "closed" | "no_responders";
 
 /** A request without a response. It may have had its effect, so it is safe to repeat only with the same ids. */
-export class Unanswered extends Error {
+export class NoReplyError extends Error {
   override readonly name = "Unanswered";
-  readonly reason: UnansweredReason;
+  readonly reason: NoReplyReason;
 
-  constructor(subject: string, reason: UnansweredReason) {
+  constructor(subject: string, reason: NoReplyReason) {
     super(`no response from NATS to ${subject}: ${reason}`);
     this.reason = reason;
   }
@@ -30,7 +30,7 @@ interface PendingRequest {
   readonly subject: string;
   readonly deadlineMs: number;
   readonly resolve: (payload: Uint8Array) => void;
-  readonly reject: (error: Unanswered) => void;
+  readonly reject: (error: NoReplyError) => void;
 }
 
 const timeoutMsDefault = 2_000;
@@ -52,23 +52,23 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
     },
   });
   const sweep = sweeper(pending);
-  const failUpTo = (last: number, reason: UnansweredReason): void => {
+  const failUpTo = (last: number, reason: NoReplyReason): void => {
     for (const [token, { number, subject, reject }] of pending) {
       if (number > last) continue;
       pending.delete(token);
-      reject(new Unanswered(subject, reason));
+      reject(new NoReplyError(subject, reason));
     }
   };
   return {
     /**
      * Resolves with the payload of the response.
-     * @throws Unanswered after the timeout; at once without a connection, when it breaks, or without a responder
+     * @throws NoReplyError after the timeout; at once without a connection, when it breaks, or without a responder
      */
     request: (subject: string, payload: Uint8Array | string, options: RequestOptions = {}) =>
       new Promise<Uint8Array>((resolve, reject) => {
         if (!isConnected()) {
           // The client would keep the message until a reconnect, which may come long after the caller gave up.
-          reject(new Unanswered(subject, connection.isClosed() ? "closed" : "disconnected"));
+          reject(new NoReplyError(subject, connection.isClosed() ? "closed" : "disconnected"));
           return;
         }
         lastToken += 1;
@@ -81,7 +81,7 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
         sweep();
       }),
     /** Fails all pending requests; their answers are lost with the connection. */
-    failAll: (reason: UnansweredReason) => failUpTo(lastToken, reason),
+    failAll: (reason: NoReplyReason) => failUpTo(lastToken, reason),
     /** Number of the last request so far, for {@link failUpTo} and {@link hasPendingUpTo}. */
     last: () => lastToken,
     /** Fails the pending requests that were made until then. */
@@ -97,7 +97,7 @@ function settleRequest(pending: Map<string, PendingRequest>, message: Msg, token
   if (request === undefined) return;
   pending.delete(token);
   if (message.data.length === 0 && message.headers?.code === noRespondersCode) {
-    request.reject(new Unanswered(request.subject, "no_responders"));
+    request.reject(new NoReplyError(request.subject, "no_responders"));
     return;
   }
   request.resolve(message.data);
@@ -111,7 +111,7 @@ function sweeper(pending: Map<string, PendingRequest>): () => void {
     for (const [token, request] of pending) {
       if (request.deadlineMs <= now) {
         pending.delete(token);
-        request.reject(new Unanswered(request.subject, "timeout"));
+        request.reject(new NoReplyError(request.subject, "timeout"));
       }
     }
     timer = pending.size > 0 ? setTimeout(sweep, sweepMs) : undefined;

@@ -5,7 +5,7 @@ interface ClockSample {
   /** Unix milliseconds by JetStream's clock. */
   readonly storedAtMs: number;
   /** By {@link StreamClock.localMs}. */
-  readonly answeredAtMs: number;
+  readonly receivedAtMs: number;
 }
 
 /**
@@ -42,10 +42,10 @@ export function createStreamClock(wallNow: () => number, localNow = () => perfor
      * new one are discarded: JetStream's clock was set, or this machine was suspended. A negative round trip is
      * ignored.
      */
-    observe: ({ sentAtMs, storedAtMs, answeredAtMs }: ClockSample) => {
-      const roundTripMs = answeredAtMs - sentAtMs;
+    observe: ({ sentAtMs, storedAtMs, receivedAtMs }: ClockSample) => {
+      const roundTripMs = receivedAtMs - sentAtMs;
       if (!(roundTripMs >= 0)) return;
-      const next = { roundTripMs, lowMs: storedAtMs - answeredAtMs, highMs: storedAtMs - sentAtMs, atMs: answeredAtMs };
+      const next = { roundTripMs, lowMs: storedAtMs - receivedAtMs, highMs: storedAtMs - sentAtMs, atMs: receivedAtMs };
       samples = [...samples.filter((sample) => isConsistent(sample, next)), next].slice(-samplesKept);
       const best = samples.reduce((a, b) => (b.roundTripMs <= a.roundTripMs ? b : a));
       offsetMs = (best.lowMs + best.highMs) / 2;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StreamInfo } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
-import { Unanswered } from "../connection/requests.ts";
+import { NoReplyError } from "../connection/requests.ts";
 import { copyMark, identityEntry } from "../layout.ts";
 import { differenceOf, type StreamCount, suspects } from "./compare-streams.ts";
 import {
@@ -61,7 +61,7 @@ export async function copyStreams(copy: StreamsCopy): Promise<readonly StreamInf
   return Promise.all(names.map((name) => streamInfo(copy.to, name)));
 }
 
-/** @throws Unanswered and JetStreamApiError when JetStream is not there within a minute */
+/** @throws NoReplyError and JetStreamApiError when JetStream is not there within a minute */
 function firstNames(handle: NatsConnectionHandle): Promise<readonly string[]> {
   return repeated(rejectedMsMax, () => streamNames(handle, firstRequestMs));
 }
@@ -221,5 +221,5 @@ async function repeated<T>(waitMsMax: number, step: () => Promise<T>, onApiError
 }
 
 function isPassing(error: unknown): boolean {
-  return error instanceof JetStreamApiError || error instanceof Unanswered || error instanceof BackupEnded;
+  return error instanceof JetStreamApiError || error instanceof NoReplyError || error instanceof BackupEnded;
 }

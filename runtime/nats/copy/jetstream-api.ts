@@ -1,7 +1,7 @@
 import type { ConsumerInfo, StreamConfig, StreamInfo, StreamState } from "@nats-io/jetstream";
 import { createInbox, type Msg, type Subscription } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
-import { untilReceived } from "../connection/retry-until-answered.ts";
+import { untilReceived } from "../connection/retry-until-reply.ts";
 import { copyMark } from "../layout.ts";
 
 /** Response of the JetStream API that begins a backup. Source: NATS ADR and `schemas` of jsm.go. */
@@ -33,19 +33,19 @@ export class JetStreamApiError extends Error {
 /** Restores of large streams answer after the last byte is on the disk. */
 const requestTimeoutMs = 30_000;
 
-interface Answer {
+interface JetStreamReply {
   readonly error?: { readonly err_code?: number; readonly code?: number; readonly description?: string };
 }
 
 /** Parses a response of the JetStream API. @throws JetStreamApiError */
-function answerOf(subject: string, payload: Uint8Array): unknown {
-  const answer = JSON.parse(Buffer.from(payload).toString()) as Answer;
-  const { error } = answer;
-  if (error === undefined) return answer;
+function resultOf(subject: string, payload: Uint8Array): unknown {
+  const reply = JSON.parse(Buffer.from(payload).toString()) as JetStreamReply;
+  const { error } = reply;
+  if (error === undefined) return reply;
   throw new JetStreamApiError(subject, error.err_code ?? error.code ?? 0, error.description ?? "refused");
 }
 
-/** Calls the JetStream API, again while nobody receives the call. @throws JetStreamApiError, and Unanswered */
+/** Calls the JetStream API, again while nobody receives the call. @throws JetStreamApiError, and NoReplyError */
 export async function callJetStream<T>(
   { requests }: NatsConnectionHandle,
   operation: string,
@@ -54,10 +54,10 @@ export async function callJetStream<T>(
 ): Promise<T> {
   const subject = `$JS.API.${operation}`;
   const request = (): Promise<Uint8Array> => requests.request(subject, JSON.stringify(body), { timeoutMs });
-  return answerOf(subject, await untilReceived(request, timeoutMs)) as T;
+  return resultOf(subject, await untilReceived(request, timeoutMs)) as T;
 }
 
-/** The names of all streams of the account. @throws JetStreamApiError, and Unanswered without a response in time */
+/** The names of all streams of the account. @throws JetStreamApiError, and NoReplyError without a response in time */
 export function streamNames(handle: NatsConnectionHandle, timeoutMs?: number): Promise<readonly string[]> {
   return pages<string>(handle, "STREAM.NAMES", "streams", timeoutMs);
 }
@@ -123,7 +123,7 @@ interface StreamCopy {
  * Copies a stream with its consumers: reads a backup and restores it, part by part. No part is kept: memory holds one
  * window of the source. Sequences, consumers and schedules stay. The target gives the stream a new time of creation.
  *
- * @throws JetStreamApiError, Unanswered or BackupEnded. The target then keeps an unfinished stream with the mark: a
+ * @throws JetStreamApiError, NoReplyError or BackupEnded. The target then keeps an unfinished stream with the mark: a
  * single server what came, a cluster an empty one.
  */
 export async function copyStream({ from, to, stream, mark, replicas }: StreamCopy): Promise<StreamInfo> {
@@ -136,7 +136,7 @@ export async function copyStream({ from, to, stream, mark, replicas }: StreamCop
     const { deliver_subject: subject } = await callJetStream<RestoreStart>(to, `STREAM.RESTORE.${stream}`, copied);
     await forward(parts, to, subject, stream);
     const last = await to.requests.request(subject, "", { timeoutMs: restoreTimeoutMs });
-    return answerOf(`restore of ${stream}`, last) as StreamInfo;
+    return resultOf(`restore of ${stream}`, last) as StreamInfo;
   } finally {
     parts.unsubscribe();
   }

@@ -20,7 +20,7 @@ export interface ScanStart {
 
 /** The server removes the consumer of a scan that stopped for this long, as after the end of its pod. */
 const unusedMs = 60_000;
-const answerTimeoutMs = 10_000;
+const replyTimeoutMs = 10_000;
 
 /** Opens a scan with a consumer of its own, in memory and without acknowledgements. @throws JetStreamApiError */
 export async function openHeaderScan(handle: NatsConnectionHandle, stream: string, start: ScanStart) {
@@ -69,8 +69,8 @@ function readNext(handle: NatsConnectionHandle, subject: string, countMax: numbe
     };
     // A connection that has ended throws here, before there is a timer.
     const subscription = handle.connection.subscribe(inbox, { callback: receive });
-    const late = new Error(`no response to ${subject} within ${answerTimeoutMs} ms`);
-    const timer = setTimeout(() => end(() => reject(late)), answerTimeoutMs);
+    const late = new Error(`no response to ${subject} within ${replyTimeoutMs} ms`);
+    const timer = setTimeout(() => end(() => reject(late)), replyTimeoutMs);
     handle.outbox.publish(subject, JSON.stringify({ batch: countMax, no_wait: true }), { reply: inbox });
   });
 }

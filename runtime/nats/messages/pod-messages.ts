@@ -16,7 +16,7 @@ export interface SubjectMessage {
   readonly isRequest: boolean;
   /** The header of this name; undefined without one. */
   readonly traceparent: string | undefined;
-  answer(body: object): void;
+  respond(body: object): void;
 }
 
 /**
@@ -41,7 +41,7 @@ export function createPodMessages(
     isConnected: () => nats.isConnected(),
     /**
      * Sends a request to another pod; its response is parsed JSON.
-     * @throws Unanswered, at once without a connection or without a pod of that name
+     * @throws NoReplyError, at once without a connection or without a pod of that name
      */
     request: async (pod: string, topic: string, body: object, timeoutMs = requestTimeoutMs): Promise<unknown> => {
       const subject = `${podSubject(pod)}.${topic}`;
@@ -61,7 +61,7 @@ export function createPodMessages(
 
 async function respond(received: SubjectMessage, handle: () => Promise<object>): Promise<void> {
   const body = await handle();
-  if (received.isRequest) received.answer(body);
+  if (received.isRequest) received.respond(body);
 }
 
 function parsed(data: Uint8Array): unknown {
@@ -92,7 +92,7 @@ export function serveSubject(
           data: message.data,
           isRequest: message.reply !== undefined && message.reply !== "",
           traceparent: message.headers?.get("traceparent") || undefined,
-          answer: (body) => void message.respond(JSON.stringify(body)),
+          respond: (body) => void message.respond(JSON.stringify(body)),
         });
       }
     },

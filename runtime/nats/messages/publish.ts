@@ -38,7 +38,7 @@ const wrongSequenceCodes: ReadonlySet<number> = new Set([10071, 10164]);
 /**
  * Publishes once.
  *
- * @throws Unanswered when the result is unknown
+ * @throws NoReplyError when the result is unknown
  */
 export async function publish(handle: NatsConnectionHandle, message: Publication): Promise<PublishResult> {
   const { subject, payload, headers } = message;
@@ -57,11 +57,11 @@ interface WireResult {
 }
 
 function parsePublishResult(payload: Uint8Array): PublishResult {
-  const answer = JSON.parse(
+  const reply = JSON.parse(
     Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString("latin1"),
   ) as WireResult;
-  if (answer.error === undefined)
-    return { kind: answer.duplicate === true ? "duplicate" : "stored", seq: answer.seq ?? 0 };
-  const { err_code: code = 0, description: detail = "" } = answer.error;
+  if (reply.error === undefined)
+    return { kind: reply.duplicate === true ? "duplicate" : "stored", seq: reply.seq ?? 0 };
+  const { err_code: code = 0, description: detail = "" } = reply.error;
   return wrongSequenceCodes.has(code) ? { kind: "unexpected" } : { kind: "rejected", code, detail };
 }

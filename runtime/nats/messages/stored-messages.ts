@@ -26,7 +26,7 @@ const goneCodes: ReadonlySet<number> = new Set([10037, 10043, 10057]);
  * Reads the last message of a subject, which may hold wildcards, from the leader of the stream. A replica may lag
  * behind, and decisions about sending need the latest state.
  *
- * @throws Unanswered
+ * @throws NoReplyError
  */
 export function readLast(
   handle: NatsConnectionHandle,
@@ -39,7 +39,7 @@ export function readLast(
 /**
  * Reads the messages of an exact subject in order, at most `countMax`, one by one from the leader of the stream.
  *
- * @throws Unanswered
+ * @throws NoReplyError
  */
 export async function readEach(
   handle: NatsConnectionHandle,
@@ -93,7 +93,7 @@ export async function readLastOfTenants(
 /**
  * Reads the message with this sequence from the leader of the stream.
  *
- * @throws Unanswered
+ * @throws NoReplyError
  */
 export function readAt(handle: NatsConnectionHandle, stream: string, seq: number): Promise<StoredMessage | undefined> {
   return askLeader(handle, stream, { seq });
@@ -167,10 +167,10 @@ interface DirectMessage {
   readonly data: Uint8Array;
 }
 
-async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly StoredMessage[]> {
+async function collect(replies: AsyncIterable<DirectMessage>): Promise<readonly StoredMessage[]> {
   const messages: StoredMessage[] = [];
   try {
-    for await (const { subject, seq, time, header, data } of answers)
+    for await (const { subject, seq, time, header, data } of replies)
       messages.push({ subject, seq, storedAtMs: time.getTime(), headers: firstValues(header), data });
   } catch (error) {
     // "None" is an error for a batch of one subject, and an empty answer for several subjects.

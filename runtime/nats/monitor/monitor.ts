@@ -151,7 +151,7 @@ async function orAbsent<T>(value: Promise<T>): Promise<T | undefined> {
 async function startMonitorServer(options: MonitorServerOptions): Promise<MonitorServer> {
   const server = createServer((request, response) => {
     const url = request.method === "GET" ? (request.url ?? "") : "";
-    void answered(url, response, options);
+    void respond(url, response, options);
   });
   server.requestTimeout = requestTimeoutMs;
   server.maxConnections = connectionsMax;
@@ -171,7 +171,7 @@ async function startMonitorServer(options: MonitorServerOptions): Promise<Monito
 }
 
 /** Never rejects. An unreachable nats-server is not healthy. */
-async function answered(
+async function respond(
   url: string,
   response: ServerResponse,
   { monitor, metrics, isAlive, fault }: MonitorServerOptions,

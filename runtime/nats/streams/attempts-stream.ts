@@ -15,19 +15,19 @@ const recordsMax = 1_024;
 export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layout) {
   const stream = layout.streams.attempts;
   return {
-    /** @throws Unanswered */
+    /** @throws NoReplyError */
     append: (tenant: string, idhash: string, record: string) =>
       publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record) }),
-    /** Appends if there is no record yet. @throws Unanswered */
+    /** Appends if there is no record yet. @throws NoReplyError */
     appendFirst: (tenant: string, idhash: string, record: string) => {
       const headers = { [publishHeader.expectedSubjectSequence]: "0" };
       return publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record), headers });
     },
-    /** Reads all records of an event from the leader. @throws Unanswered */
+    /** Reads all records of an event from the leader. @throws NoReplyError */
     read: (tenant: string, idhash: string) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),
     /** Reads the sequence of the last record that was stored. */
     lastSeq: async () => (await readStreamInfo(handle, stream)).state.last_seq,
-    /** Reads the oldest record of all. @throws Unanswered */
+    /** Reads the oldest record of all. @throws NoReplyError */
     oldest: async () => {
       const { messages, firstSeq } = await readSize(handle, stream);
       return messages === 0 ? undefined : readAt(handle, stream, firstSeq);

@@ -31,18 +31,18 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
   const stream = `KV_${name}`;
   const prefix = `$KV.${name}.`;
   const store = async (key: string, value: string, headers?: HeaderFields): Promise<number> => {
-    const answer = await publish(handle, { subject: prefix + key, payload: value, ...(headers && { headers }) });
-    if (answer.kind !== "stored")
+    const result = await publish(handle, { subject: prefix + key, payload: value, ...(headers && { headers }) });
+    if (result.kind !== "stored")
       throw new Error(
-        `the bucket ${name} rejected ${key}: ${answer.kind === "rejected" ? answer.detail : answer.kind}`,
+        `the bucket ${name} rejected ${key}: ${result.kind === "rejected" ? result.detail : result.kind}`,
       );
-    return answer.seq;
+    return result.seq;
   };
   const storeIf = async (key: string, value: string, revision: number): Promise<boolean> => {
     const headers = { [publishHeader.expectedSubjectSequence]: String(revision) };
-    const answer = await publish(handle, { subject: prefix + key, payload: value, headers });
-    if (answer.kind === "rejected") throw new Error(`the bucket ${name} rejected ${key}: ${answer.detail}`);
-    return answer.kind === "stored";
+    const result = await publish(handle, { subject: prefix + key, payload: value, headers });
+    if (result.kind === "rejected") throw new Error(`the bucket ${name} rejected ${key}: ${result.detail}`);
+    return result.kind === "stored";
   };
   const entryOf = ({ subject, seq, storedAtMs, headers, data }: StoredMessage): MarkedEntry => {
     const isRemoved = headers[operationHeader] !== undefined;
@@ -52,19 +52,19 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
   const all = async (): Promise<readonly MarkedEntry[]> =>
     (await readLastOfEach(handle, stream, [`${prefix}>`])).map(entryOf);
   return {
-    /** Resolves with the revision of the value. @throws Unanswered, or Error when the bucket rejects */
+    /** Resolves with the revision of the value. @throws NoReplyError, or Error when the bucket rejects */
     put: store,
     /**
      * Writes if the revision of the key is `revision`. 0 means that the key has no value and was never removed.
      *
      * @returns whether it was written
-     * @throws Unanswered when the result is unknown, or Error when the bucket rejects
+     * @throws NoReplyError when the result is unknown, or Error when the bucket rejects
      */
     putIf: storeIf,
-    /** @throws Unanswered, or Error when the bucket rejects */
+    /** @throws NoReplyError, or Error when the bucket rejects */
     remove: async (key: string, headers?: HeaderFields) =>
       void (await store(key, "", { [operationHeader]: "DEL", ...headers })),
-    /** Reads from the leader. @throws Unanswered */
+    /** Reads from the leader. @throws NoReplyError */
     get: async (key: string): Promise<BucketEntry | undefined> => {
       const message = await readLast(handle, stream, prefix + key);
       const entry = message && entryOf(message);

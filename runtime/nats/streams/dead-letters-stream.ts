@@ -47,7 +47,7 @@ const headsMax = 4_096;
 export function createDeadLettersStream(handle: NatsConnectionHandle, layout: Layout) {
   const stream = layout.streams.deadLetters;
   return {
-    /** @throws Unanswered */
+    /** @throws NoReplyError */
     append: ({ partner, reason, did, messageId, payload, retainSeconds, headers = {} }: DeadLetterToStore) =>
       publish(handle, {
         subject: layout.deadLetter(partner, reason, did),
@@ -65,7 +65,7 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
     },
     /** Reads the newest dead letter per reason of one delivery. */
     of: (partner: string, did: string) => readLastOfEach(handle, stream, [layout.deadLetter(partner, "*", did)]),
-    /** Reads the dead letter with this sequence from the leader. @throws Unanswered */
+    /** Reads the dead letter with this sequence from the leader. @throws NoReplyError */
     at: (seq: number) => readAt(handle, stream, seq),
     /** Reads dead letters of all partners in order from a sequence on, at most `countMax`. */
     scan: (seq: number, countMax: number) => {

@@ -60,27 +60,27 @@ export interface DeliveriesStream {
   /**
    * Stores a first attempt; `unexpected` means that one is already stored.
    *
-   * @throws Unanswered
+   * @throws NoReplyError
    */
   publishFirst(delivery: DeliveryToStore): Promise<PublishResult>;
   /**
    * Stores the next attempt, which is due at `atMs` by JetStream's clock, never earlier. `unexpected` means that the
    * held message is no longer live: another worker has settled it.
    *
-   * @throws Unanswered
+   * @throws NoReplyError
    */
   schedule(delivery: DeliveryToStore, held: HeldMessage, atMs: number): Promise<PublishResult>;
   /**
    * Reads the live messages of a delivery from the leader. There are two only between two steps of a settlement.
    *
    * @param lanes the lanes that may hold them
-   * @throws Unanswered
+   * @throws NoReplyError
    */
   live(lanes: readonly string[], partner: string, did: string): Promise<readonly StoredMessage[]>;
   /**
    * Stores an unchanged delivery in another lane; `unexpected` as for {@link schedule}.
    *
-   * @throws Unanswered
+   * @throws NoReplyError
    */
   move(delivery: DeliveryToStore, held: HeldMessage): Promise<PublishResult>;
   ensureConsumer(consumer: LaneConsumer): Promise<void>;
@@ -104,7 +104,7 @@ export interface DeliveriesStream {
   waiting(queue: LaneQueue, seq: number, countMax: number): Promise<readonly StoredMessage[]>;
   /** Reads the oldest message of a partner (`*`: of all) in a queue, in all lanes. Not for the hot path. */
   oldest(queue: LaneQueue, partner: string): Promise<StoredMessage | undefined>;
-  /** Reads the message with this sequence. @throws Unanswered */
+  /** Reads the message with this sequence. @throws NoReplyError */
   at(seq: number): Promise<StoredMessage | undefined>;
   /** Lists the lanes with consumers, and the queues of those. */
   lanes(): Promise<ReadonlyMap<string, readonly LaneQueue[]>>;

@@ -23,12 +23,14 @@ export function createEventIndexStream(handle: NatsConnectionHandle, layout: Lay
   const stream = layout.streams.index;
   const subject = layout.indexSubject;
   return {
-    /** Appends after the message with this sequence, 0 for none; else the result is `unexpected`. @throws Unanswered */
+    /**
+     * Appends after the message with this sequence, 0 for none; else the result is `unexpected`. @throws NoReplyError
+     */
     append: (payload: Uint8Array, afterSeq: number) => {
       const headers = { [publishHeader.expectedSubjectSequence]: String(afterSeq) };
       return publish(handle, { subject, payload, headers });
     },
-    /** Reads the last message from the leader of the stream. @throws Unanswered */
+    /** Reads the last message from the leader of the stream. @throws NoReplyError */
     last: () => readLast(handle, stream, subject),
     /** Reads messages with their payload in order. @throws JetStreamApiError */
     open: (seq: number) => openHeaderScan(handle, stream, { subjects: [subject], from: { seq }, withBodies: true }),

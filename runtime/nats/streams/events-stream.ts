@@ -32,18 +32,18 @@ export interface EventsStream {
    * Stores the event if its id is unused within the retention, in all tenants. `unexpected`: the id is in use, or
    * another message with it is still being replicated.
    *
-   * @throws Unanswered
+   * @throws NoReplyError
    */
   store(event: EventToStore): Promise<PublishResult>;
-  /** Reads the newest event of any tenant with this id from the leader. @throws Unanswered */
+  /** Reads the newest event of any tenant with this id from the leader. @throws NoReplyError */
   readOfAny(idhash: string): Promise<StoredMessage | undefined>;
-  /** Reads an event from the leader. @throws Unanswered */
+  /** Reads an event from the leader. @throws NoReplyError */
   read(tenant: string, idhash: string): Promise<StoredMessage | undefined>;
   /** Reads the newest event with this id among these tenants (`*`: all). */
   find(tenants: readonly string[], idhash: string): Promise<StoredMessage | undefined>;
   /** Reads the event with this id of each of these tenants (`*`: all). */
   findEach(tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]>;
-  /** Reads the event with this sequence. @throws Unanswered */
+  /** Reads the event with this sequence. @throws NoReplyError */
   at(seq: number): Promise<StoredMessage | undefined>;
   /** Reads the events with these sequences from any replica, without those that are gone. */
   readAll(seqs: readonly number[]): Promise<readonly StoredMessage[]>;

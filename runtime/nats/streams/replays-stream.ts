@@ -18,7 +18,7 @@ export function createReplaysStream(handle: NatsConnectionHandle, layout: Layout
   const stream = layout.streams.replays;
   const { consumers } = handle.manager;
   return {
-    /** @throws Unanswered */
+    /** @throws NoReplyError */
     mark: (replayId: string, mark: ReplayMark, did: string) =>
       publish(handle, { subject: layout.replayMark(replayId, mark, did), payload: "" }),
     /** Counts the deliveries of a replay with this mark. */

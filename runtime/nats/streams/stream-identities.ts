@@ -1,7 +1,7 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { copyMark, identityEntry, type Layout } from "../layout.ts";
-import { Unanswered } from "../connection/requests.ts";
+import { NoReplyError } from "../connection/requests.ts";
 import { serveSubject } from "../messages/pod-messages.ts";
 
 /** Time of creation by stream name, or the identity of a copy. A replaced stream of the same name has another one. */
@@ -92,12 +92,12 @@ export function lossOf(known: StreamIdentities, found: StreamIdentities): string
 /** Requests the identities that another pod knows; empty when no other pod runs or answers. */
 export async function requestIdentities({ requests }: NatsConnectionHandle, layout: Layout): Promise<StreamIdentities> {
   try {
-    const answer = await requests.request(`${layout.podSubject(podOfAll)}.${topic}`, "", {
+    const reply = await requests.request(`${layout.podSubject(podOfAll)}.${topic}`, "", {
       timeoutMs: requestTimeoutMs,
     });
-    return identitiesOf(JSON.parse(Buffer.from(answer).toString()));
+    return identitiesOf(JSON.parse(Buffer.from(reply).toString()));
   } catch (error) {
-    if (error instanceof Unanswered || error instanceof SyntaxError) return new Map();
+    if (error instanceof NoReplyError || error instanceof SyntaxError) return new Map();
     throw error;
   }
 }
@@ -109,13 +109,13 @@ export function serveIdentities(
   known: StreamIdentities,
 ): () => Promise<void> {
   return serveSubject(handle, layout.podSubject(podOfAll), podOfAll, (received) => {
-    if (received.token === topic && received.isRequest) received.answer({ [topic]: Object.fromEntries(known) });
+    if (received.token === topic && received.isRequest) received.respond({ [topic]: Object.fromEntries(known) });
   });
 }
 
 /** Parses the answer. It may come from a foreign stream that stored the request as its own message. */
-function identitiesOf(answer: unknown): StreamIdentities {
-  const { [topic]: made }: Partial<Record<string, unknown>> = Object(answer);
+function identitiesOf(reply: unknown): StreamIdentities {
+  const { [topic]: made }: Partial<Record<string, unknown>> = Object(reply);
   return new Map(
     Object.entries(Object(made)).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );

@@ -1,5 +1,5 @@
 import { type Clock, withinTime } from "../../../limits/clock.ts";
-import { Unanswered } from "../connection/requests.ts";
+import { NoReplyError } from "../connection/requests.ts";
 import type { PublishResult } from "../messages/publish.ts";
 
 /** A stream that this pod writes, as `/readyz` names it. */
@@ -87,5 +87,5 @@ function noteResult(state: StreamState, stream: string, result: PublishResult, n
 
 /** Without a connection, the part `nats` has the fault. */
 function isLoss(error: unknown): boolean {
-  return error instanceof Unanswered && (error.reason === "timeout" || error.reason === "no_responders");
+  return error instanceof NoReplyError && (error.reason === "timeout" || error.reason === "no_responders");
 }

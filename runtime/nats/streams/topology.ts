@@ -5,8 +5,8 @@ import { nanos } from "@nats-io/transport-node";
 import type { RetentionSettings, StreamSettings } from "../../config/settings/settings.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { createLayout, layoutVersion, type Layout } from "../layout.ts";
-import { Unanswered } from "../connection/requests.ts";
-import { hasNoResponders, isUnavailable, untilAvailable, untilReceived } from "../connection/retry-until-answered.ts";
+import { NoReplyError } from "../connection/requests.ts";
+import { hasNoResponders, isUnavailable, untilAvailable, untilReceived } from "../connection/retry-until-reply.ts";
 import { isVersionEnough, limitsFault, serverVersionMin } from "../connection/server-limits.ts";
 import {
   lossOf,
@@ -166,7 +166,7 @@ async function assertNothingLost(
 function assertServerVersion(handle: NatsConnectionHandle): void {
   const version = handle.connection.info?.version;
   // The client forgets it with the connection.
-  if (version === undefined) throw new Unanswered("INFO", "disconnected");
+  if (version === undefined) throw new NoReplyError("INFO", "disconnected");
   if (!isVersionEnough(version))
     throw new Error(`nats-server ${version} is too old: scheduled messages need ${serverVersionMin} or newer`);
 }

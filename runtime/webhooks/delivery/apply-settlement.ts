@@ -10,7 +10,7 @@ import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./redelivery.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow, settlementTable, type DeadLetterState } from "../settlement/settlement-table.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import { eventHash } from "../ids.ts";
 import type { FailureOutcome } from "../settlement/outcome.ts";
@@ -42,7 +42,8 @@ const noPod = "none";
  * Applies a settlement to JetStream. Each step is repeated until JetStream answers. The message is acknowledged only
  * after the next attempt or the dead letter is stored.
  *
- * @throws Unanswered when the process must end first; the message is then redelivered, and its worker finds the record
+ * @throws NoReplyError when the process must end first; the message is then redelivered, and its worker finds the
+ * record
  */
 export async function applySettlement(
   context: DeliveryContext,
@@ -115,7 +116,7 @@ async function storeAsDeadLetter(
  * is sent again.
  *
  * @param onNew called once if it is new
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 export async function storeDeadLetter(
   context: DeliveryContext,
@@ -124,17 +125,17 @@ export async function storeDeadLetter(
   onNew?: () => void,
 ): Promise<void> {
   const store = () => appendDeadLetter(context, deadLetter, state, onNew);
-  let answer = await store();
-  if (answer.kind !== "rejected") return;
+  let result = await store();
+  if (result.kind !== "rejected") return;
   lane.block(true);
   try {
-    while (answer.kind === "rejected") {
+    while (result.kind === "rejected") {
       context.log.error(
-        { detail: answer.detail, partner: deadLetter.partner },
+        { detail: result.detail, partner: deadLetter.partner },
         "dead letter not stored, partner stopped",
       );
       await pause(context.clock, blockedPauseMs, context.ending);
-      answer = await store();
+      result = await store();
     }
   } finally {
     lane.block(false);
@@ -146,7 +147,7 @@ export async function storeDeadLetter(
  * finds it stored and counts nothing.
  *
  * @param onNew called once if it is new
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 export async function appendDeadLetter(
   context: DeliveryContext,
@@ -160,7 +161,7 @@ export async function appendDeadLetter(
     tries += 1;
     return context.deadLetters.append(deadLetter);
   };
-  const result = await untilAnswered(append, { signal });
+  const result = await retryUntilReply(append, { signal });
   if (result.kind === "stored" || (result.kind === "duplicate" && tries > 1 && (await isOwn()))) {
     metrics.deadLetters.inc({ state, reason: deadLetter.reason });
     onNew();
@@ -170,7 +171,7 @@ export async function appendDeadLetter(
   /** Whether an earlier try of this call stored it and only its response was lost. */
   async function isOwn(): Promise<boolean> {
     const { seq } = result as Extract<PublishResult, { kind: "duplicate" }>;
-    const stored = await untilAnswered(() => context.deadLetters.at(seq), { signal });
+    const stored = await retryUntilReply(() => context.deadLetters.at(seq), { signal });
     return stored !== undefined && Buffer.from(deadLetter.payload).equals(stored.data);
   }
 }
@@ -180,7 +181,7 @@ export async function appendDeadLetter(
  * after a crash stores it once, and the record ends the repeats. A ping leaves only the record.
  *
  * @returns the settlement; undefined when the dead letter is rejected and nothing was stored
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 export async function endUnsent(
   context: DeliveryContext,
@@ -205,10 +206,10 @@ export async function endUnsent(
   if (hasDeadLetter) {
     const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetterOf(ended);
     const count = (): void => context.partnerMetrics.ended(partner.label, delivery, settlement, endedAtMs);
-    const answer = await appendDeadLetter(context, toStore, "dead", count);
-    if (answer.kind === "rejected") return undefined;
+    const result = await appendDeadLetter(context, toStore, "dead", count);
+    if (result.kind === "rejected") return undefined;
   }
   const text = JSON.stringify(record);
-  await untilAnswered(() => context.attempts.append(delivery.tenant, eventHash(delivery.eventId), text), { signal });
+  await retryUntilReply(() => context.attempts.append(delivery.tenant, eventHash(delivery.eventId), text), { signal });
   return settlement;
 }

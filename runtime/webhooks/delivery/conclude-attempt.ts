@@ -1,6 +1,6 @@
 import { pause } from "../../../limits/clock.ts";
-import { pauseAfter } from "../../nats/connection/retry-until-answered.ts";
-import { Unanswered } from "../../nats/connection/requests.ts";
+import { pauseAfter } from "../../nats/connection/retry-until-reply.ts";
+import { NoReplyError } from "../../nats/connection/requests.ts";
 import { isPing } from "../events/reserved-types.ts";
 import { eventHash } from "../ids.ts";
 import { attemptRecord, type MadeAttempt } from "../records/attempt-records.ts";
@@ -40,7 +40,7 @@ async function record(context: DeliveryContext, made: MadeAttempt): Promise<void
     if (problem === undefined) return;
     if (context.ending.aborted) throw problem;
     // Without a connection no other step would succeed, so these tries do not count.
-    const isDisconnected = problem instanceof Unanswered && problem.reason === "disconnected";
+    const isDisconnected = problem instanceof NoReplyError && problem.reason === "disconnected";
     await pause(context.clock, pauseAfter(tries));
     tries += isDisconnected ? 0 : 1;
   }
@@ -58,10 +58,10 @@ async function recordOnce(
   text: string,
 ): Promise<Error | undefined> {
   try {
-    const answer = await attempts.append(tenant, idhash, text);
-    return answer.kind === "rejected" ? new Error(answer.detail) : undefined;
+    const result = await attempts.append(tenant, idhash, text);
+    return result.kind === "rejected" ? new Error(result.detail) : undefined;
   } catch (error) {
-    if (error instanceof Unanswered) return error;
+    if (error instanceof NoReplyError) return error;
     throw error;
   }
 }
@@ -94,7 +94,7 @@ function measure(
 ): void {
   const { totalMs } = outcome.timings;
   metrics.attempts.inc({ outcome: settlement.kind });
-  partnerMetrics.answered(partner.label, outcome);
+  partnerMetrics.responded(partner.label, outcome);
   metrics.attemptSeconds.observe({ outcome: settlement.kind }, totalMs / 1_000, traceId);
   // Any other end counts with its dead letter, which is stored once.
   if (settlement.kind === "delivered") {

@@ -14,7 +14,7 @@ import { decideRedelivery, readStoredState, type RedeliveryDecision } from "./re
  * apply. A redelivered message is looked up first, so that a recorded attempt is not sent again.
  *
  * @returns `held` when nothing may be sent now and nothing was done; the caller still holds the message
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 export async function deliver(
   context: DeliveryContext,
@@ -47,7 +47,7 @@ export async function deliver(
  * caller stores the delivery, and its worker applies the recorded settlement.
  *
  * @returns whether the event is delivered
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 export async function deliverDirectly(
   context: DeliveryContext,

@@ -1,5 +1,5 @@
 import { ownDomain } from "../../../api/events.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { SettledDelivery } from "./delivery-context.ts";
 import type { Log } from "../log.ts";
@@ -121,12 +121,12 @@ async function store(
   const headers = eventHeaders(envelope, deps.nonce(), { about: about.key });
   const event = { tenant, idhash: eventHash(eventId), headers, bytes: Buffer.from(JSON.stringify(body)) };
   try {
-    const answer = await untilAnswered(() => deps.events.store(event), {
+    const result = await retryUntilReply(() => deps.events.store(event), {
       giveUpAfterMs: storeTimeoutMs,
       signal: deps.signal,
     });
-    if (answer.kind === "rejected")
-      deps.log.warn({ eventId, partner: about.label, detail: answer.detail }, "operational event not stored");
+    if (result.kind === "rejected")
+      deps.log.warn({ eventId, partner: about.label, detail: result.detail }, "operational event not stored");
   } catch (error) {
     deps.log.warn({ err: error, eventId, partner: about.label }, "operational event not stored");
   }

@@ -1,6 +1,6 @@
 import { isLater, isMoved, type DeliveryRecord, parseDeliveryRecord } from "../records/delivery-record.ts";
 import type { Settlement } from "../settlement/settle.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { eventHash } from "../ids.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -57,7 +57,7 @@ export function decideRedelivery(
 /**
  * Reads what is stored about a delivery, from the leaders of the streams.
  *
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 export async function readStoredState(
   source: StateSource,
@@ -72,14 +72,14 @@ export async function readStoredState(
  * Reads the live messages of a delivery and all records of its event, of every partner. The leaders of the streams
  * answer. The live messages come first: a message that is gone by then has left an attempt.
  *
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 export async function readStoredMessages(
   { deliveries, attempts, ending: signal }: StateSource,
   { partner, did, tenant, eventId }: DeliveryKey,
   { lanes }: Pick<Partner, "lanes">,
 ): Promise<{ readonly live: readonly DeliveryRecord[]; readonly records: readonly StoredMessage[] }> {
-  const live = await untilAnswered(() => deliveries.live(lanes, partner, did), { signal });
-  const records = await untilAnswered(() => attempts.read(tenant, eventHash(eventId)), { signal });
+  const live = await retryUntilReply(() => deliveries.live(lanes, partner, did), { signal });
+  const records = await retryUntilReply(() => attempts.read(tenant, eventHash(eventId)), { signal });
   return { live: live.map(parseDeliveryRecord).filter((other) => other !== undefined), records };
 }

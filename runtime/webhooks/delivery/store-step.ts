@@ -1,5 +1,5 @@
 import { pause } from "../../../limits/clock.ts";
-import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { pauseAfter, retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
@@ -31,7 +31,7 @@ interface StepToStore {
  * | unexpected | publish with sequence 0: the server lost the held message, and this is the only copy |
  *
  * @returns whether this call stored the step
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 export async function storeStep(
   { clock, ending: signal, log }: Pick<DeliveryContext, "clock" | "ending" | "log">,
@@ -45,13 +45,13 @@ export async function storeStep(
       publishes += 1;
       return publish(step, seq);
     };
-    const answer = await untilAnswered(publishOnce, { signal });
-    if (answer.kind === "stored") return true;
-    if (answer.kind === "rejected") {
-      log.warn({ detail: answer.detail, eventId: step.eventId, partner }, warning);
+    const result = await retryUntilReply(publishOnce, { signal });
+    if (result.kind === "stored") return true;
+    if (result.kind === "rejected") {
+      log.warn({ detail: result.detail, eventId: step.eventId, partner }, warning);
       await pause(clock, pauseAfter(tries), signal);
     } else if (await hasGoneOn()) return publishes > 1;
-    else if (answer.kind === "duplicate") step = { ...step, hop: step.hop + 1 };
+    else if (result.kind === "duplicate") step = { ...step, hop: step.hop + 1 };
     else seq = 0;
   }
 }

@@ -4,7 +4,7 @@ import { maySendTo, type Partner } from "../partners/partner.ts";
 import type { OpenBreaker } from "../settlement/circuit-breaker.ts";
 import type { Settlement } from "../settlement/settle.ts";
 
-/** Finds what keeps all deliveries of a partner waiting; undefined for nothing. @throws Unanswered */
+/** Finds what keeps all deliveries of a partner waiting; undefined for nothing. @throws NoReplyError */
 export type FindBlock = (partner: Partner) => Promise<DeliveryWait | undefined>;
 
 interface BlockDeps {

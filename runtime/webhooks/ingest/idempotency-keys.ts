@@ -43,7 +43,7 @@ export function createIdempotencyKeys(bucket: Bucket, now: () => number) {
     return { kind: "running" };
   };
   return {
-    /** Reserves a free key. @throws Unanswered, or Error when the bucket is full */
+    /** Reserves a free key. @throws NoReplyError, or Error when the bucket is full */
     claim: (key: string, body: Uint8Array) => claim(key, digestOf(body)),
     /** Stores the response of the request that reserved the key. */
     keep: async (key: string, body: Uint8Array, answer: StoredResponse) =>

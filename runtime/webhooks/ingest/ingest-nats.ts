@@ -26,7 +26,7 @@ const queueGroup = "ingest";
 export function serveIngestSubject(deps: IngestSubjectDeps): () => Promise<void> {
   return serveSubject(deps.nats, deps.layout.ingestSubject, queueGroup, (message) => {
     void respondTo(deps, message)
-      .then((body) => message.answer(body))
+      .then((body) => message.respond(body))
       .catch((error: unknown) =>
         deps.log.error({ err: error, tenant: message.token }, "response to an event on NATS not sent"),
       );

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EventIdForm, PersonalDataSettings } from "../../config/settings/settings.ts";
 import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
-import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
-import { Unanswered } from "../../nats/connection/requests.ts";
+import { pauseAfter, retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
+import { NoReplyError } from "../../nats/connection/requests.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { DeliverySpans, IngestSpan } from "../telemetry/delivery-spans.ts";
 import { parseEnvelope, type Envelope, type ValidEnvelope } from "../events/envelope.ts";
@@ -115,10 +115,10 @@ async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSp
   const event = { tenant, idhash: eventHash(eventId), headers: eventHeaders(envelope, nonce, { trace }), bytes };
   const deadlineMs = performance.now() + giveUpAfterMs;
   for (let tries = 1; ; tries += 1) {
-    const result = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });
+    const result = await retryUntilReply(() => deps.events.store(event), { giveUpAfterMs });
     if (result.kind === "rejected") throw unavailable("The event store is full", retryAfterFullSeconds, result.detail);
     if (result.kind === "stored") return { eventId, tenant, duplicate: false };
-    const known = await untilAnswered(() => readKnown(deps.events, envelope), { giveUpAfterMs });
+    const known = await retryUntilReply(() => readKnown(deps.events, envelope), { giveUpAfterMs });
     if (known !== undefined) return responseFor(known, valid, nonce);
     // The event with this id is still being replicated, or was just deleted because of its age.
     const pauseMs = pauseAfter(tries);
@@ -193,7 +193,7 @@ function createAdmission(isConnected: () => boolean, isFull: () => boolean): Adm
       isSilent = false;
       return result;
     } catch (error) {
-      isSilent = error instanceof Unanswered;
+      isSilent = error instanceof NoReplyError;
       throw error;
     } finally {
       waiting.events -= 1;

@@ -1,6 +1,6 @@
 import { pendingPlaces } from "../../nats/streams/deliveries-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import { appendDeadLetter, endUnsent, type UnsentReason } from "../delivery/apply-settlement.ts";
@@ -52,7 +52,7 @@ export function createPendingEnder(context: DeliveryContext, isLeader: () => boo
   const walks = new Map<string, Walk>();
   const fresh = (isBlocked: boolean): Walk => ({ place: 0, seq: 1, oldestMs: undefined, isBlocked });
   return {
-    /** Works for the time of one run at most. @throws Unanswered when the process must end first */
+    /** Works for the time of one run at most. @throws NoReplyError when the process must end first */
     run: async (given: PendingEnd): Promise<PendingProgress> => {
       const end = { ...given, isValid: () => isLeader() && given.isValid() };
       const { key } = end.partner;
@@ -133,7 +133,7 @@ async function endDelivery(
   { data: body }: StoredMessage,
 ): Promise<"ended" | "kept" | "refused"> {
   const { ending: signal } = context;
-  const attempts = await untilAnswered(() => readAttempts(context.attempts, delivery.tenant, delivery.eventId), {
+  const attempts = await retryUntilReply(() => readAttempts(context.attempts, delivery.tenant, delivery.eventId), {
     signal,
   });
   const before = attempts.filter(({ did }) => did === delivery.did);

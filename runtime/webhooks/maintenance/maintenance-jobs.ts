@@ -143,7 +143,7 @@ export function firstSeqToKeep(size: StreamSize, bytesMax: number, routedUpTo: n
   return keep > size.firstSeq ? keep : undefined;
 }
 
-/** Deletes the oldest routed events above the limit. @throws Unanswered */
+/** Deletes the oldest routed events above the limit. @throws NoReplyError */
 async function trimEvents(events: EventsStream, bytesMax: number, log: Log): Promise<void> {
   const size = await events.size();
   const keep =

@@ -1,5 +1,5 @@
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
-import { untilAvailable } from "../../nats/connection/retry-until-answered.ts";
+import { untilAvailable } from "../../nats/connection/retry-until-reply.ts";
 import type { Layout } from "../../nats/layout.ts";
 import { lossOf, readIdentities, serveIdentities, type StreamRecord } from "../../nats/streams/stream-identities.ts";
 import type { Log } from "../log.ts";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Bucket } from "../../nats/streams/buckets.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import { parseJsonObject } from "../../json/json-object.ts";
 import type { Log } from "../log.ts";
 import type { Partner } from "./partner.ts";
@@ -34,7 +34,7 @@ export function createPartnerHolds({ bucket, log, signal }: PartnerHoldsDeps) {
       next.delete(key);
       const [partner, state] = latest;
       try {
-        await untilAnswered(() => write(bucket, partner, state), { signal, giveUpAfterMs: storeMsMax });
+        await retryUntilReply(() => write(bucket, partner, state), { signal, giveUpAfterMs: storeMsMax });
       } catch (error) {
         if (!signal.aborted) log.warn({ err: error, partner: partner.label }, "pause of the partner not stored");
       }
@@ -50,12 +50,12 @@ export function createPartnerHolds({ bucket, log, signal }: PartnerHoldsDeps) {
     },
     /** Resolves when the states kept so far are stored. Never rejects. */
     kept: async (key: string) => writes.get(key),
-    /** The stored pause of a partner; undefined when there is none, or an edit has ended it. @throws Unanswered */
+    /** The stored pause of a partner; undefined when there is none, or an edit has ended it. @throws NoReplyError */
     read: async (partner: Partner) => {
       const entry = await bucket.get(partner.key);
       return entry === undefined ? undefined : parseHold(entry.value, partner);
     },
-    /** Keys of the partners with a stored pause. @throws Unanswered */
+    /** Keys of the partners with a stored pause. @throws NoReplyError */
     keys: async () => new Set(await bucket.keys()),
   };
 }
@@ -99,13 +99,13 @@ export interface DisabledMark {
 
 /** Partners that a 410 disabled, for every pod. Source: seed "Webhook Event Delivery" §7. */
 export interface DisabledPartners {
-  /** Stores the mark. @throws Unanswered when `signal` is aborted */
+  /** Stores the mark. @throws NoReplyError when `signal` is aborted */
   mark(partner: Partner, nowMs: number, signal: AbortSignal): Promise<void>;
-  /** Whether the partner, as specified now, is disabled. @throws Unanswered */
+  /** Whether the partner, as specified now, is disabled. @throws NoReplyError */
   isDisabled(partner: Partner): Promise<boolean>;
-  /** The mark of the partner as specified now; undefined when it is not disabled. @throws Unanswered */
+  /** The mark of the partner as specified now; undefined when it is not disabled. @throws NoReplyError */
   find(partner: Partner): Promise<DisabledMark | undefined>;
-  /** Keys of the marks, including those that an edit has made invalid. @throws Unanswered */
+  /** Keys of the marks, including those that an edit has made invalid. @throws NoReplyError */
   keys(): Promise<readonly string[]>;
   /** Lists all marks, including those that an edit has made invalid. */
   list(): Promise<readonly DisabledMark[]>;
@@ -125,7 +125,7 @@ export function createDisabledPartners(bucket: Bucket): DisabledPartners {
     mark: async ({ config, key }, nowMs, signal) => {
       const { uid, namespace, name, generation, specDigest } = config;
       const mark: DisabledMark = { uid, namespace, name, generation, specDigest, at: new Date(nowMs).toISOString() };
-      await untilAnswered(() => bucket.put(key, JSON.stringify(mark)), { signal });
+      await retryUntilReply(() => bucket.put(key, JSON.stringify(mark)), { signal });
       listeners.forEach((listener) => listener());
     },
     isDisabled: async (partner) => (await find(partner)) !== undefined,

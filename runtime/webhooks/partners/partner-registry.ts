@@ -1,7 +1,7 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { Log } from "../log.ts";
 import type { Partner, NamedPartner } from "./partner.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 
 /** A partner that may still have stored messages. Its members are a stored form. */
 export interface RegisteredPartner {
@@ -172,7 +172,9 @@ export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPart
     const { key, label, config } = partner;
     const entry: RegisteredPartner = { token: key, uid: config.uid, label };
     // Revision 0 keeps an existing entry, including one of a partner that was missing for a while.
-    const listing = untilAnswered(() => bucket.putIf(key, JSON.stringify(entry), 0), { signal }).then(() => undefined);
+    const listing = retryUntilReply(() => bucket.putIf(key, JSON.stringify(entry), 0), { signal }).then(
+      () => undefined,
+    );
     listed.set(partner, listing);
     listing.catch(() => listed.delete(partner));
     return listing;

@@ -2,7 +2,7 @@
 import type { PartnerSummary, Ping } from "../../../api/partners.ts";
 import { backgroundClock } from "../../../limits/clock.ts";
 import { orEventsUnavailable, ApiError, invalidField } from "../../errors/api-error.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { Backlogs } from "../routing/backlog-limit.ts";
 import type { Router } from "../routing/router.ts";
@@ -104,9 +104,11 @@ async function store(deps: PingDeps, partner: Partner, tenant: string): Promise<
   const idhash = eventHash(eventId);
   const { headers, bytes } = messageOf(deps, partner, { eventId, tenant, nowMs, nonce });
   const found = await orEventsUnavailable(async () => {
-    const result = await untilAnswered(() => deps.events.store({ tenant, idhash, headers, bytes }), { giveUpAfterMs });
+    const result = await retryUntilReply(() => deps.events.store({ tenant, idhash, headers, bytes }), {
+      giveUpAfterMs,
+    });
     if (result.kind === "rejected") throw new Error(result.detail);
-    return untilAnswered(() => deps.events.readOfAny(idhash), { giveUpAfterMs });
+    return retryUntilReply(() => deps.events.readOfAny(idhash), { giveUpAfterMs });
   });
   const event = found === undefined ? undefined : readEvent(found);
   // Another request of this second was first. A repetition of this one finds its own nonce.

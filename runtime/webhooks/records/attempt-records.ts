@@ -156,7 +156,7 @@ export function isUnstored(attempts: readonly AttemptRecord[]): boolean {
   return attempts.every(({ direct, settlement }) => direct === true && settlement.kind !== "delivered");
 }
 
-/** Reads all attempts for an event, of every partner, in order. @throws Unanswered */
+/** Reads all attempts for an event, of every partner, in order. @throws NoReplyError */
 export async function readAttempts(
   stream: AttemptsStream,
   tenant: string,

@@ -17,7 +17,7 @@ export interface KnownDeadLetters {
  * holds no tenant, and reads them in one direction only.
  */
 export interface DeadLetterIndex {
-  /** Brings the index up to date. Concurrent callers share the requests. @throws Unanswered, Error of the client */
+  /** Brings the index up to date. Concurrent callers share the requests. @throws NoReplyError, Error of the client */
   read(): Promise<KnownDeadLetters>;
 }
 

@@ -58,7 +58,7 @@ export async function listByIndex(
 ): Promise<DeadLetterPage> {
   const { isNewestFirst, afterSeq, limit } = page;
   const scope = scopeOf(deps, page, caller);
-  const { rows, isWhole } = await answered(() => deps.index.read());
+  const { rows, isWhole } = await orUnavailable(() => deps.index.read());
   const decide = createRowFilter(scope);
   const isAhead = ({ seq }: DeadLetterRow): boolean =>
     isNewestFirst ? afterSeq === 0 || seq < afterSeq : seq > afterSeq;
@@ -68,7 +68,7 @@ export async function listByIndex(
   let read = 0;
   while (read < Math.min(ordered.length, readMax) && items.length < limit) {
     const some = ordered.slice(read, read + Math.min(readAtOnceMax, limit - items.length));
-    const found = await answered(() => Promise.all(some.map((row) => readOne(deps, row, scope))));
+    const found = await orUnavailable(() => Promise.all(some.map((row) => readOne(deps, row, scope))));
     items.push(...found.filter((summary) => summary !== undefined));
     read += some.length;
   }
@@ -82,7 +82,7 @@ export async function countByIndex(
   query: OverviewQuery,
   caller: ReplayCaller,
 ): Promise<DeadLetterCounts> {
-  const { rows, isWhole } = await answered(() => deps.index.read());
+  const { rows, isWhole } = await orUnavailable(() => deps.index.read());
   const { counts, isComplete } = countRows(rows, scopeOf(deps, query, caller));
   return { counts: counts.slice(0, countsMax), isComplete: isComplete && isWhole && counts.length <= countsMax };
 }
@@ -112,7 +112,7 @@ async function readOne(
 }
 
 /** @throws ApiError `events_unavailable` */
-function answered<T>(read: () => Promise<T>): Promise<T> {
+function orUnavailable<T>(read: () => Promise<T>): Promise<T> {
   return orEventsUnavailable(read, "The dead-letter store does not respond");
 }
 

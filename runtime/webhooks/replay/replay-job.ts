@@ -1,7 +1,7 @@
 // Replay: replay, redrive, the dead-letters API and acknowledgement. First deliveries are made elsewhere.
 import type { Replay } from "../../../api/replays.ts";
 import type { Bucket } from "../../nats/streams/buckets.ts";
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import type { SettledDelivery } from "../delivery/delivery-context.ts";
 import type { Log } from "../log.ts";
@@ -136,9 +136,9 @@ export function sumOf(a: ReplayTally, b: ReplayTally): ReplayTally {
 /** The keys of the bucket are `job-<id>` and `cancel-<id>`. */
 export function createReplayStore(bucket: Bucket) {
   return {
-    /** @throws Unanswered, or Error when JetStream rejects the write */
+    /** @throws NoReplyError, or Error when JetStream rejects the write */
     save: async (job: ReplayJob) => void (await bucket.put(jobPrefix + job.id, JSON.stringify(job))),
-    /** @throws Unanswered */
+    /** @throws NoReplyError */
     get: async (id: string) => {
       const entry = await bucket.get(jobPrefix + id);
       return entry === undefined ? undefined : (JSON.parse(entry.value) as ReplayJob);
@@ -174,7 +174,7 @@ export function createSettledCounter(
     const { replayMark: mark } = settlementRow(settlement);
     if (replayId === undefined || mark === undefined) return;
     try {
-      await untilAnswered(() => replays.mark(replayId, mark, did), { giveUpAfterMs, signal });
+      await retryUntilReply(() => replays.mark(replayId, mark, did), { giveUpAfterMs, signal });
     } catch (error) {
       log.warn({ err: error, replayId }, "result of a replayed delivery not counted");
     }

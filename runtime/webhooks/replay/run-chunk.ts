@@ -1,4 +1,4 @@
-import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import { isUnstored, parseAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import { deadLettersOfDelivery } from "../records/dead-letter-record.ts";
@@ -10,7 +10,7 @@ import { decideReplay, type DeliveryState, type ReplayCandidate, type ReplayDeci
 import { parseDeadLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
 import type { ReplayPace } from "./replay-pace.ts";
 import { noTally, sumOf, tallied, type ReplayJob, type ReplayTally } from "./replay-job.ts";
-import { Unanswered } from "../../nats/connection/requests.ts";
+import { NoReplyError } from "../../nats/connection/requests.ts";
 
 export interface ReplayDeps
   extends ReadDeps, Pick<DeliveryContext, "deliveries" | "attempts" | "now" | "clock" | "log" | "ending"> {
@@ -136,7 +136,7 @@ async function replayOne(deps: RunDeps, job: ReplayJob, unit: ReplayUnit): Promi
       // Longer ago than JetStream recognizes duplicates, another pod may have published the delivery, and it has ended.
       if (!deps.isLeader()) throw new NotLeader(`another pod may run the replay ${job.id}`);
       const delivery = recordOf(deps, job, unit, decision, hop);
-      const result = await untilAnswered(
+      const result = await retryUntilReply(
         () => deps.deliveries.publishFirst(deliveryMessage(delivery, unit.partner.lane, unit.body)),
         { signal: deps.ending },
       );
@@ -186,7 +186,7 @@ function recordOf(
 async function settlePublished(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promise<void> {
   const { did, partner } = unit;
   const { ending: signal } = deps;
-  await untilAnswered(() => deps.replays.mark(job.id, "published", did), { signal });
+  await retryUntilReply(() => deps.replays.mark(job.id, "published", did), { signal });
   for (const { seq, data } of await deadLettersOfDelivery(deps.deadLetters, partner, unit)) {
     // A dead letter of this replay itself stays.
     if (parseDeadLetter(data)?.replayId !== job.id) await deps.deadLetters.remove(seq);
@@ -215,7 +215,7 @@ const detailCharactersMax = 512;
  * otherwise it continues later. A NATS that does not answer is not a failure of the replay.
  */
 export function afterFailure(job: ReplayJob, error: unknown, nowMs: number): ReplayJob {
-  if (error instanceof Unanswered) return job;
+  if (error instanceof NoReplyError) return job;
   const failingSince = job.failingSince ?? new Date(nowMs).toISOString();
   const isFinal = error instanceof ReplayFault && error.isFinal;
   const isOver = isFinal || nowMs - Date.parse(failingSince) >= failingMsMax;

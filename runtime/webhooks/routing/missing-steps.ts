@@ -1,4 +1,4 @@
-import { untilAnswered, pauseAfter } from "../../nats/connection/retry-until-answered.ts";
+import { retryUntilReply, pauseAfter } from "../../nats/connection/retry-until-reply.ts";
 import { deliveryId, partnerKey, eventHash } from "../ids.ts";
 import type { Partner, Recipient } from "../partners/partner.ts";
 import { isUnstored, readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
@@ -36,7 +36,7 @@ export async function missingSteps(
   const { ending: signal } = deps;
   const isLive = async (partner: Recipient): Promise<boolean> => {
     const { did } = firstDelivery(event, partner);
-    const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.key, did), { signal });
+    const live = await retryUntilReply(() => deps.deliveries.live(partner.lanes, partner.key, did), { signal });
     return live.length > 0;
   };
   const areLive = await Promise.all(recipients.map(isLive));
@@ -109,7 +109,7 @@ export function attemptsOf(
   deps: MissingStepsDeps,
   { tenant, eventId }: StoredEvent,
 ): Promise<readonly AttemptRecord[]> {
-  return untilAnswered(() => readAttempts(deps.attempts, tenant, eventId), { signal: deps.ending });
+  return retryUntilReply(() => readAttempts(deps.attempts, tenant, eventId), { signal: deps.ending });
 }
 
 export function firstDelivery(event: StoredEvent, partner: Pick<Recipient, "key" | "config">): DeliveryRecord {
@@ -192,7 +192,7 @@ export interface Route {
  * Stores a note about an event that no partner gets, or that a withdrawn right keeps from some. Other events have no
  * note. The note is the last write of a routing, so its presence shows that the routing is complete.
  *
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 export async function storeRoutingNote(
   context: DeliveryContext,
@@ -207,7 +207,7 @@ export async function storeRoutingNote(
   const note: RoutingNote = { kind: "routed", at, deliveries: partners.length, refused: names, ...routedBy };
   const { tenant, eventId } = event;
   const append = () => context.attempts.append(tenant, eventHash(eventId), JSON.stringify(note));
-  for (let tries = 1; (await untilAnswered(append, { signal })).kind === "rejected"; tries += 1) {
+  for (let tries = 1; (await retryUntilReply(append, { signal })).kind === "rejected"; tries += 1) {
     if (tries === triesMax) {
       log.error({ eventId, tenant }, "routing note not stored, event routed without it");
       break;
@@ -218,11 +218,11 @@ export async function storeRoutingNote(
     metrics.unrouted.inc({ reason: denied.length > 0 ? "not_permitted" : "no_subscription" });
 }
 
-/** Reads the routing note of an event from the leader. @throws Unanswered when the process must end first */
+/** Reads the routing note of an event from the leader. @throws NoReplyError when the process must end first */
 export async function readRoutingNote(
   context: DeliveryContext,
   { tenant, eventId }: StoredEvent,
 ): Promise<RoutingNote | undefined> {
   const { attempts, ending: signal } = context;
-  return parseRoutingNote(await untilAnswered(() => attempts.read(tenant, eventHash(eventId)), { signal }));
+  return parseRoutingNote(await retryUntilReply(() => attempts.read(tenant, eventHash(eventId)), { signal }));
 }

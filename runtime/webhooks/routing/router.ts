@@ -1,7 +1,7 @@
 // Routing: which partners get an event, and what of that is stored already. Attempts are made by the workers below.
 
 import { routingMax } from "../../nats/streams/events-stream.ts";
-import { untilAvailable } from "../../nats/connection/retry-until-answered.ts";
+import { untilAvailable } from "../../nats/connection/retry-until-reply.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
@@ -84,7 +84,7 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
     /**
      * Republishes deliveries of an event that were never attempted or are lost. Returns their number.
      *
-     * @throws Unanswered when the process ends
+     * @throws NoReplyError when the process ends
      */
     recover: (event: StoredEvent) => recover(deps, event, routeOf(table, event)),
     keepAlive: () => {

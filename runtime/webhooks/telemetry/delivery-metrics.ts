@@ -80,7 +80,7 @@ export function createPartnerMetrics(registry: Registry) {
   const othersDue = new Map<string, number>();
   return {
     /** Counts a response, or its absence. */
-    answered: (partner: string, outcome: AttemptOutcome) =>
+    responded: (partner: string, outcome: AttemptOutcome) =>
       responses.inc({ partner: label(partner), class: classOf(outcome) }),
     /** Counts the end of a delivery and ignores a retry. `acceptedAtMs` and `nowMs` are by JetStream's clock. */
     ended: (partner: string, delivery: DeliveryRecord, settlement: Settlement, nowMs: number) => {

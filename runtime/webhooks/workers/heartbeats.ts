@@ -58,11 +58,11 @@ export async function sendBeat(
   const sentAtMs = clock.localMs();
   const headers = { [leaseHeader]: String(laneLeaseMs), ...partnersField(partners) };
   const revision = await bucket.put(key, beatValue, headers);
-  const answeredAtMs = clock.localMs();
+  const receivedAtMs = clock.localMs();
   const entries = await bucket.all();
   // A replica that lags behind returns an earlier heartbeat.
   const own = entries.find((entry) => entry.key === key && entry.revision === revision);
-  if (own !== undefined) clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, answeredAtMs });
+  if (own !== undefined) clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, receivedAtMs });
   return { entries, sentMs, storedAtMs: own?.storedAtMs ?? clock.now(), revision, isUpToDate: own !== undefined };
 }
 

@@ -1,6 +1,6 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import { ownerOf } from "../../pods/pods.ts";
-import { untilAvailable } from "../../nats/connection/retry-until-answered.ts";
+import { untilAvailable } from "../../nats/connection/retry-until-reply.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
 import { laneLeaseMs, laneUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { Log } from "../log.ts";

@@ -50,7 +50,7 @@ export class PartnerSession implements LaneControl {
     this.#isOwned = true;
   }
 
-  /** Takes over the pause of the previous owner and reports it. A failed read is repeated. @throws Unanswered */
+  /** Takes over the pause of the previous owner and reports it. A failed read is repeated. @throws NoReplyError */
   async restore(): Promise<void> {
     this.#restored ??= this.#readPause();
     const reading = this.#restored;

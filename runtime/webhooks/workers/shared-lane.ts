@@ -191,7 +191,7 @@ function queueOf({ message }: Work): LaneQueue {
  * Moves a message without an attempt from another lane into its partner's lane. Such messages exist because the target
  * of a schedule is fixed while lanes change.
  *
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 async function moveToLane(context: DeliveryContext, work: Work, partner: Partner): Promise<void> {
   if (!isSharedLane(partner.lane)) await ensureRetries(context, partner);
@@ -202,7 +202,7 @@ async function moveToLane(context: DeliveryContext, work: Work, partner: Partner
  * Republishes a message without an attempt for a later time, so that it takes no place in a shared lane.
  *
  * @param atMs Unix milliseconds by JetStream's clock
- * @throws Unanswered when the process must end first
+ * @throws NoReplyError when the process must end first
  */
 async function defer(context: DeliveryContext, work: Work, place: MovePlace, atMs: number): Promise<void> {
   await move(context, work, place, (delivery, held) => context.deliveries.schedule(delivery, held, atMs));

@@ -99,7 +99,7 @@ export async function startPublishers(count: number): Promise<Publishers> {
       const results = (await Promise.all(parts)) as readonly PublishResult[];
       return {
         sentAtMs: results.flatMap(({ sentAtMs }) => sentAtMs),
-        answerMs: results.flatMap(({ answerMs }) => answerMs),
+        replyMs: results.flatMap(({ replyMs }) => replyMs),
         repeated: results.reduce((sum, { repeated }) => sum + repeated, 0),
       };
     },

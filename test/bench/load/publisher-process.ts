@@ -24,7 +24,7 @@ export interface PublishOrder {
 /** When each event was first sent, by id, in milliseconds of the shared clock; and how long answers took. */
 export interface PublishResult {
   readonly sentAtMs: readonly (readonly [eventId: string, atMs: number])[];
-  readonly answerMs: readonly number[];
+  readonly replyMs: readonly number[];
   readonly repeated: number;
 }
 
@@ -46,7 +46,7 @@ function eventText(n: number, order: PublishOrder): string {
 
 async function publishAll(order: PublishOrder): Promise<PublishResult> {
   const sentAtMs: [string, number][] = [];
-  const answerMs: number[] = [];
+  const replyMs: number[] = [];
   const headers = { authorization: `Bearer ${order.token}`, "content-type": "application/json" };
   const startedAtMs = sharedNowMs();
   let next = order.first;
@@ -71,12 +71,12 @@ async function publishAll(order: PublishOrder): Promise<PublishResult> {
         repeated += 1;
         await sleep(repeatPauseMs);
       }
-      answerMs.push(sharedNowMs() - atMs);
+      replyMs.push(sharedNowMs() - atMs);
     }
     await client.close();
   };
   await Promise.all(Array.from({ length: order.publishers }, publisher));
-  return { sentAtMs, answerMs, repeated };
+  return { sentAtMs, replyMs, repeated };
 }
 
 process.on("message", (order: PublishOrder) => void publishAll(order).then((result) => process.send?.(result)));

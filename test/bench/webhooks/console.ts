@@ -18,7 +18,7 @@ const pages: readonly OpenPage[] = Array.from({ length: 5 }).flatMap(() => [
   { path: `${partner}/stats`, pauseMs: 10_000 },
   { path: "/webhooks/partners", pauseMs: 30_000 },
 ]);
-const answerMsMax = 30_000;
+const responseMsMax = 30_000;
 
 interface Page {
   readonly data?: readonly unknown[];
@@ -62,7 +62,7 @@ async function openPages({ site, subject }: Running): Promise<{ close(): Promise
   const ending = new AbortController();
   let answers = 0;
   const read = async (path: string): Promise<Page> => {
-    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(answerMsMax)]);
+    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(responseMsMax)]);
     const answer = await fetch(`${url}${path}`, { headers, signal });
     if (!answer.ok) throw new Error(`${path} was refused: ${answer.status} ${await answer.text()}`);
     answers += 1;

@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { untilAnswered } from "../../../runtime/nats/connection/retry-until-answered.ts";
+import { retryUntilReply } from "../../../runtime/nats/connection/retry-until-reply.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createDeliveriesStream } from "../../../runtime/nats/streams/deliveries-stream.ts";
 import { createEventsStream } from "../../../runtime/nats/streams/events-stream.ts";
@@ -149,7 +149,7 @@ async function scheduleRetries(
     const headers = deliveryHeaders(record);
     const delivery = { lane: partner, partner, did, messageId: messageId(record), headers, body };
     const held = { subject: `dead.dlv.${partner}.${partner}.${did}`, seq: 0 };
-    await untilAnswered(() => stream.schedule(delivery, held, Date.now() + 3_600_000));
+    await retryUntilReply(() => stream.schedule(delivery, held, Date.now() + 3_600_000));
   });
   await stream.ensureConsumer({ queue: "retry", lane: partner, maxAckPending: 16, metadata: {} });
   await engine.stop();
@@ -194,7 +194,7 @@ export async function lookup(_stage: WebhookStage, bench: Bench): Promise<readon
   const bytes = Buffer.from(eventBytes("e"));
   await forEach(count, (n) => {
     const headers = { "Hg-Event": `e-${n}`, "Hg-Type": "a.b" };
-    return untilAnswered(() => events.store({ tenant: "acme", idhash: eventHash(`e-${n}`), headers, bytes }));
+    return retryUntilReply(() => events.store({ tenant: "acme", idhash: eventHash(`e-${n}`), headers, bytes }));
   });
   const values = await rounds(bench.rounds, () => p95(() => `e-${Math.floor(Math.random() * count)}`));
   const note = `nats-server ${residentMebibytes(server.pid).toFixed(0)} MiB resident`;

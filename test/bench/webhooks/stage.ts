@@ -118,7 +118,7 @@ export async function deliver(running: Running, count: number, ratePerSecond = 0
 export async function bareLoop({ sink, publishers }: WebhookStage, count: number, ratePerSecond = 0): Promise<Bare> {
   const urls = (await sink.open(fastEndpoints)).map((port) => `http://127.0.0.1:${port}`);
   const startedMs = sharedNowMs();
-  const { answerMs } = await publishers.publish({
+  const { replyMs } = await publishers.publish({
     ...order,
     urls,
     token: "",
@@ -129,7 +129,7 @@ export async function bareLoop({ sink, publishers }: WebhookStage, count: number
   });
   const seconds = (sharedNowMs() - startedMs) / 1_000;
   await sink.forget();
-  return { rate: count / seconds, p50: quantile(answerMs, 0.5), p95: quantile(answerMs, 0.95) };
+  return { rate: count / seconds, p50: quantile(replyMs, 0.5), p95: quantile(replyMs, 0.95) };
 }
 
 interface Bare {

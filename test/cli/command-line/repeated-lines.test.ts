@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { pino, type Logger } from "pino";
 import { describe, expect, test } from "vitest";
 import { limitRepeatedLines, repeatMs, type RepeatedLines } from "../../../cli/command-line/repeated-lines.ts";
-import { Unanswered } from "../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../runtime/nats/connection/requests.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 
 interface Line extends Readonly<Record<string, unknown>> {
@@ -90,7 +90,7 @@ describe("a repeated cause", () => {
     const { log, clock } = own;
     const fail = (count: number): void => {
       for (let number = 0; number < count; number += 1) {
-        const err = new Unanswered(`hg.dlv.lane.${number}`, "timeout");
+        const err = new NoReplyError(`hg.dlv.lane.${number}`, "timeout");
         log.error({ err, eventId: `e-${number}`, durationMs: number }, "attempt failed");
       }
     };
@@ -129,8 +129,8 @@ test.each<[string, (log: Logger) => void]>([
   [
     "errors of another reason",
     (log) => {
-      log.error({ err: new Unanswered("s", "timeout") }, "a");
-      log.error({ err: new Unanswered("s", "disconnected") }, "a");
+      log.error({ err: new NoReplyError("s", "timeout") }, "a");
+      log.error({ err: new NoReplyError("s", "disconnected") }, "a");
     },
   ],
   ["lines of the audit log", (log) => (log.warn({ audit: "refused" }, "a"), log.warn({ audit: "refused" }, "a"))],

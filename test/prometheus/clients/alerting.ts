@@ -9,7 +9,7 @@ import { leaveCutOff } from "../../support/loopback.ts";
 import { startServerProcess, type ServerProcess } from "../../support/server-process.ts";
 import type { Target } from "./client.ts";
 
-const answerMsMax = 5_000;
+const responseMsMax = 5_000;
 
 /** A program and its environment. */
 interface Program {
@@ -81,7 +81,7 @@ export async function startVmalert(options: VmalertOptions): Promise<ServerProce
   await writeFile(file, JSON.stringify({ groups: [{ name: "tests", interval: "1s", rules: written }] }));
   const address = `127.0.0.1:${await freePort()}`;
   const isReady = async (): Promise<boolean> =>
-    (await fetch(`http://${address}/health`, { signal: AbortSignal.timeout(answerMsMax) })).ok;
+    (await fetch(`http://${address}/health`, { signal: AbortSignal.timeout(responseMsMax) })).ok;
   const args = [
     `-rule=${file}`,
     `-datasource.url=${target.url}`,

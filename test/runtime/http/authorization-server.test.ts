@@ -75,7 +75,7 @@ beforeAll(async () => {
         method: "GET",
         path: "/who",
         scopes: ["metrics:read"],
-        answer: async ({ caller }) => ({ status: 200, body: caller }),
+        handle: async ({ caller }) => ({ status: 200, body: caller }),
       },
     ],
   });

@@ -319,7 +319,7 @@ describe("a server behind a trusted proxy", () => {
         trustedProxies: { addresses: ["10.1.0.0/16"], certificateForm: "Xfcc" },
       }),
       authenticate: authenticator({ tokenBinding: "Certificate" }),
-      routes: [{ method: "GET", path: "/who", scopes: ["s"], answer: async () => ({ status: 200, body: {} }) }],
+      routes: [{ method: "GET", path: "/who", scopes: ["s"], handle: async () => ({ status: 200, body: {} }) }],
     });
     const token = await signToken(issuer, {
       iss: issuer.issuer,

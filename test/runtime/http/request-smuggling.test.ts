@@ -31,17 +31,17 @@ const makeServer = (limits = {}) =>
         path: "/take",
         scopes: ["s"],
         bodyBytesMax: 1024,
-        answer: async ({ body }) => {
+        handle: async ({ body }) => {
           bodies.push(Buffer.from(body).toString("latin1"));
           return { status: 202, body: {} };
         },
       },
-      { method: "GET", path: "/large", scopes: ["s"], answer: async () => ({ status: 200, body: large }) },
+      { method: "GET", path: "/large", scopes: ["s"], handle: async () => ({ status: 200, body: large }) },
       {
         method: "GET",
         path: "/smuggled",
         scopes: ["s"],
-        answer: async () => {
+        handle: async () => {
           smuggled += 1;
           return { status: 200, body: {} };
         },

@@ -18,7 +18,7 @@ const shutGate = () => delete gate.release;
 let aborted = 0;
 let ending = false;
 
-const wait: Route["answer"] = ({ signal }) =>
+const wait: Route["handle"] = ({ signal }) =>
   new Promise((resolve, reject) => {
     gate.release = () => resolve({ status: 200, body: { waited: true } });
     signal.addEventListener("abort", () => {
@@ -41,10 +41,10 @@ const makeServer = (limits: Partial<HttpLimits> = {}) =>
         path: "/take",
         scopes: ["s"],
         bodyBytesMax: 1024,
-        answer: async () => ({ status: 202, body: {} }),
+        handle: async () => ({ status: 202, body: {} }),
       },
-      { method: "GET", path: "/wait", scopes: ["s"], answer: wait },
-      { method: "POST", path: "/wait-posted", scopes: ["s"], bodyBytesMax: 1024, answer: wait },
+      { method: "GET", path: "/wait", scopes: ["s"], handle: wait },
+      { method: "POST", path: "/wait-posted", scopes: ["s"], bodyBytesMax: 1024, handle: wait },
     ],
   });
 

@@ -78,7 +78,7 @@ async function start(
         method: "GET",
         path: "/who",
         scopes: ["s"],
-        answer: async ({ caller }) => ({ status: 200, body: { client: caller.client } }),
+        handle: async ({ caller }) => ({ status: 200, body: { client: caller.client } }),
       },
     ],
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Unanswered } from "../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../runtime/nats/connection/requests.ts";
 import type { PublishResult } from "../../../runtime/nats/messages/publish.ts";
 import { createStreamWrites, type StreamWrites } from "../../../runtime/nats/streams/stream-writes.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
@@ -7,7 +7,7 @@ import { ManualClock } from "../../support/manual-clock.ts";
 const stored: PublishResult = { kind: "stored", seq: 1 };
 const refused = (code: number): PublishResult => ({ kind: "rejected", code, detail: "insufficient resources" });
 const silent = (reason: "timeout" | "disconnected"): never => {
-  throw new Unanswered("evt", reason);
+  throw new NoReplyError("evt", reason);
 };
 
 interface Case {

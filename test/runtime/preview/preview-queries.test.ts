@@ -70,7 +70,7 @@ test("a simulation that the version before stored is not returned, and the heade
   const stored = { ...job(everyone), window: { fromMs: 0, lastSeq: 1 }, simulated };
   const get = async () => previewResponse(stored);
   const read = previewRoutes({ get, start: get }).find(({ method }) => method === "GET");
-  const response = await read?.answer({ path: { id: "1" }, caller: everyone } as unknown as ApiRequest);
+  const response = await read?.handle({ path: { id: "1" }, caller: everyone } as unknown as ApiRequest);
   expect(response).toMatchObject({
     status: 200,
     headers: { Deprecation: "@1795737600" },

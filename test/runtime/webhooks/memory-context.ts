@@ -7,7 +7,7 @@ import type {
 } from "../../../runtime/nats/streams/deliveries-stream.ts";
 import type { DeadLetterToStore } from "../../../runtime/nats/streams/dead-letters-stream.ts";
 import type { LaneQueue } from "../../../runtime/nats/layout.ts";
-import { Unanswered } from "../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../runtime/nats/connection/requests.ts";
 import type { PublishResult } from "../../../runtime/nats/messages/publish.ts";
 import type { Pull, PullOptions } from "../../../runtime/nats/messages/pull.ts";
 import type { PulledMessage } from "../../../runtime/nats/messages/pulled-message.ts";
@@ -196,7 +196,7 @@ export function memoryContext(): MemoryContext {
         parts.answers.deadLetter.shift();
         parts.done.push("letter: lost");
         parts.letters.push(answer.by === "this call" ? deadLetter : { ...deadLetter, payload: "{}" });
-        throw new Unanswered("dlq", "timeout");
+        throw new NoReplyError("dlq", "timeout");
       },
       at: async () => ({ data: Buffer.from(parts.letters.at(-1)?.payload ?? "") }),
     },

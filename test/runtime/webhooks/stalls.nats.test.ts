@@ -23,7 +23,7 @@ let servers: readonly NatsServerHandle[] = [];
 let nats: NatsConnectionHandle;
 
 const maxInFlight = 8;
-const answerMs = 30;
+const replyMs = 30;
 /** Fewer events than the places of the partner take. */
 const loadPauseMs = 20;
 /** Between the last answer of the partner and the record of it. */
@@ -50,7 +50,7 @@ async function caseOf(pods: number, { onTestFinished }: Cleanup): Promise<Case> 
   const partner = await startWebhookPartner(async () => {
     open += 1;
     most = Math.max(most, open);
-    await sleep(answerMs);
+    await sleep(replyMs);
     open -= 1;
     return {};
   });

@@ -1,7 +1,7 @@
 import { TimeoutError } from "@nats-io/transport-node";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
-import { Unanswered } from "../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../runtime/nats/connection/requests.ts";
 import { clusterConfigs } from "../../support/nats-cluster.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { configOf, eventBytes, startEngine, testSettings } from "./engine-fixture.ts";
@@ -12,7 +12,7 @@ type Faults = Readonly<Record<"manager" | "direct" | "request", unknown>>;
 const timeouts: Faults = {
   manager: new TimeoutError(),
   direct: new TimeoutError(),
-  request: new Unanswered("$JS.API.INFO", "timeout"),
+  request: new NoReplyError("$JS.API.INFO", "timeout"),
 };
 let noResponders: Faults;
 

@@ -12,7 +12,7 @@ export interface RedisHandle {
 }
 
 const startTriesMax = 3;
-const answerMsMax = 2_000;
+const responseMsMax = 2_000;
 
 /**
  * Starts a Redis and resolves when it answers.
@@ -51,7 +51,7 @@ async function stopAll(server: ServerProcess, folder: TemporaryFolder): Promise<
 async function answers(port: number): Promise<boolean> {
   const socket = createConnection({ host: "127.0.0.1", port });
   try {
-    socket.setTimeout(answerMsMax, () => socket.destroy(new Error("no answer")));
+    socket.setTimeout(responseMsMax, () => socket.destroy(new Error("no answer")));
     socket.write("PING\r\n");
     const [chunk] = (await once(socket, "data")) as [Buffer];
     return chunk.toString() === "+PONG\r\n";

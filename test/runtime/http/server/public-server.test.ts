@@ -17,11 +17,11 @@ const caller: Caller = {
 };
 
 let seen: ApiRequest | undefined;
-let answer: Route["answer"];
+let answer: Route["handle"];
 let logLines: Record<string, unknown>[] = [];
 let outcomes: RequestOutcome[] = [];
 
-const take = (request: ApiRequest): Promise<Awaited<ReturnType<Route["answer"]>>> => {
+const take = (request: ApiRequest): Promise<Awaited<ReturnType<Route["handle"]>>> => {
   seen = request;
   return answer(request);
 };
@@ -36,8 +36,8 @@ const app = createPublicServer({
     return authorization === "Bearer narrow" ? { ...caller, scopes: ["other"] } : caller;
   },
   routes: [
-    { method: "GET", path: "/things/:id", scopes: ["things:read", "things:all"], answer: take },
-    { method: "POST", path: "/things", scopes: ["things:write"], bodyBytesMax: 64, answer: take },
+    { method: "GET", path: "/things/:id", scopes: ["things:read", "things:all"], handle: take },
+    { method: "POST", path: "/things", scopes: ["things:write"], bodyBytesMax: 64, handle: take },
   ],
 });
 

@@ -47,7 +47,7 @@ beforeEach(async () => {
         scopes: ["s"],
         takesForms: true,
         bodyBytesMax: 65_536,
-        answer: async ({ query }) => {
+        handle: async ({ query }) => {
           asked += 1;
           const repeat = (): Readonly<Record<string, string>> | undefined =>
             isRepeatable ? { "X-Again": String((again += 1)) } : undefined;

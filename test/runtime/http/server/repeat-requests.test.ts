@@ -45,7 +45,7 @@ beforeEach(async () => {
         method: "GET",
         path: "/bytes",
         scopes: ["s"],
-        answer: async () => {
+        handle: async () => {
           asked += 1;
           const changing = (): Readonly<Record<string, string>> => ({ "X-Again": String((again += 1)) });
           return {

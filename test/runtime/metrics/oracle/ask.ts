@@ -26,12 +26,12 @@ interface QueryBody {
   readonly meta: { readonly from: string; readonly to: string; readonly step: string; readonly has_more: boolean };
 }
 
-const answerMsMax = 30_000;
+const responseMsMax = 30_000;
 
 /** Asks the API as any caller would. Fails when the answer is not whole. */
 export async function ask({ api }: Pick<RunningLayout, "api">, query: RandomQuery): Promise<Answered> {
   const context = { correlationId: "test", nowMs };
-  const answer = await api.query(parameters(pairsOf(query)), everyone, AbortSignal.timeout(answerMsMax), context);
+  const answer = await api.query(parameters(pairsOf(query)), everyone, AbortSignal.timeout(responseMsMax), context);
   const { data, meta } = answer.body as QueryBody;
   expect({ status: answer.status, more: meta.has_more }).toEqual({ status: 200, more: false });
   const series = data.map(({ labels, points, error_bounds: bounds = [] }) => {

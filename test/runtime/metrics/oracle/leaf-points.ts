@@ -11,7 +11,7 @@ import { everyone } from "./universe.ts";
 /** Leaves as a caller would ask for them, and the points that they are defined by. */
 
 const daySeconds = 86_400;
-const answerMsMax = 30_000;
+const responseMsMax = 30_000;
 /** After all times of random leaves: no stamp is in the future. */
 const askedAtMs = nowMs + 10 * daySeconds * 1_000;
 
@@ -119,7 +119,7 @@ export async function askLeaf(
   } as const;
   const request = { leaves: [asked], times: leaf.times, tenant: undefined, isCompleteRequired: true };
   const context = { correlationId: "test", nowMs: askedAtMs };
-  const answered = await api.leaves(request, everyone, AbortSignal.timeout(answerMsMax), context);
+  const answered = await api.leaves(request, everyone, AbortSignal.timeout(responseMsMax), context);
   const { startMs, stepMs, count } = answered.stamps;
   const { stamps } = pointsOf(leaf);
   expect([startMs, count]).toEqual([stamps[0], stamps.length]);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { connectNats } from "../../../../runtime/nats/connection/connect.ts";
-import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../../runtime/nats/connection/requests.ts";
 import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { stallMsMax, waitFor } from "../../../support/wait.ts";
@@ -44,7 +44,7 @@ describe("a connection", () => {
     expect(await lost).toMatchObject({ reason: "disconnected" });
     const startedAt = performance.now();
     const late = handle.requests.request("$JS.API.INFO", "", { timeoutMs: 20_000 });
-    await expect(late).rejects.toBeInstanceOf(Unanswered);
+    await expect(late).rejects.toBeInstanceOf(NoReplyError);
     expect(performance.now() - startedAt).toBeLessThan(stallMsMax);
     expect(handle.isConnected()).toBe(false);
     await server.restart();

@@ -12,9 +12,9 @@ describe("the stream clock", () => {
       () => 0,
       () => 1_000,
     );
-    clock.observe({ sentAtMs: 0, storedAtMs: 5_900, answeredAtMs: 2_000 });
-    clock.observe({ sentAtMs: 0, storedAtMs: 5_001, answeredAtMs: 2 });
-    clock.observe({ sentAtMs: 0, storedAtMs: 5_700, answeredAtMs: 900 });
+    clock.observe({ sentAtMs: 0, storedAtMs: 5_900, receivedAtMs: 2_000 });
+    clock.observe({ sentAtMs: 0, storedAtMs: 5_001, receivedAtMs: 2 });
+    clock.observe({ sentAtMs: 0, storedAtMs: 5_700, receivedAtMs: 900 });
     expect(clock.now()).toBe(6_000);
   });
 
@@ -31,7 +31,7 @@ describe("the stream clock", () => {
           );
           trips.forEach(({ there, back }, index) => {
             const sentAtMs = index * 10_000;
-            clock.observe({ sentAtMs, storedAtMs: sentAtMs + there + offset, answeredAtMs: sentAtMs + there + back });
+            clock.observe({ sentAtMs, storedAtMs: sentAtMs + there + offset, receivedAtMs: sentAtMs + there + back });
           });
           const quickest = Math.min(...trips.map(({ there, back }) => there + back));
           expect(Math.abs(clock.offsetMs() - offset)).toBeLessThanOrEqual(quickest / 2);
@@ -88,7 +88,7 @@ describe("the stream clock", () => {
     const it = clocksOf(0);
     it.sample(2, 2);
     const offsetMs = it.clock.offsetMs();
-    it.clock.observe({ sentAtMs: 5_000, storedAtMs: 9_000_000, answeredAtMs: 4_000 });
+    it.clock.observe({ sentAtMs: 5_000, storedAtMs: 9_000_000, receivedAtMs: 4_000 });
     expect([it.clock.offsetMs(), it.clock.errorMs()]).toEqual([offsetMs, 3]);
   });
 });
@@ -130,7 +130,7 @@ function clocksOf(skewMs: number): Clocks {
       const storedAtMs = Math.floor(it.trueMs + it.skewMs);
       it.wallMs += wallStepMs;
       it.pass(backMs);
-      it.clock.observe({ sentAtMs, storedAtMs, answeredAtMs: it.clock.localMs() });
+      it.clock.observe({ sentAtMs, storedAtMs, receivedAtMs: it.clock.localMs() });
     },
     errorNowMs: () => Math.abs(it.clock.now() - (it.trueMs + it.skewMs)),
   };

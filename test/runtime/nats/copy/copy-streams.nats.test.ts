@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
-import { untilAvailable } from "../../../../runtime/nats/connection/retry-until-answered.ts";
+import { untilAvailable } from "../../../../runtime/nats/connection/retry-until-reply.ts";
 import { copyStreams } from "../../../../runtime/nats/copy/copy-streams.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import { readIdentities } from "../../../../runtime/nats/streams/stream-identities.ts";

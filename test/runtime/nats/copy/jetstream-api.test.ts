@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
-import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../../runtime/nats/connection/requests.ts";
 import { callJetStream, JetStreamApiError } from "../../../../runtime/nats/copy/jetstream-api.ts";
 
 /** A connection whose requests have these outcomes in order. */
@@ -15,7 +15,7 @@ function scripted(...outcomes: readonly (string | Error)[]): NatsConnectionHandl
 }
 
 const subject = "$JS.API.STREAM.INFO.S";
-const unreceived = new Unanswered(subject, "no_responders");
+const unreceived = new NoReplyError(subject, "no_responders");
 
 test("a call that nobody received is made again, for a server that enables JetStream has no API yet", async () => {
   const handle = scripted(unreceived, unreceived, '{"config":{"name":"S"}}');
@@ -23,7 +23,7 @@ test("a call that nobody received is made again, for a server that enables JetSt
 });
 
 test("a call that may have had its effect is made once", async () => {
-  const unanswered = new Unanswered(subject, "timeout");
+  const unanswered = new NoReplyError(subject, "timeout");
   await expect(callJetStream(scripted(unanswered), "STREAM.DELETE.S")).rejects.toBe(unanswered);
   const refusal = '{"error":{"code":503,"err_code":10008,"description":"temporarily unavailable"}}';
   await expect(callJetStream(scripted(refusal), "STREAM.DELETE.S")).rejects.toThrow(JetStreamApiError);

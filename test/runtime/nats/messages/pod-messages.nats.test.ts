@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { createPodMessages, serveSubject } from "../../../../runtime/nats/messages/pod-messages.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
-import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../../runtime/nats/connection/requests.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 
@@ -69,7 +69,7 @@ test("pods exchange messages with the rights of the bundled NATS; a request to a
   await expect(slow).resolves.toEqual({ heard: { of: 1 } });
   expect(told).toEqual([{ of: 2 }]);
   await expect(one.request("pod-3", "double", { of: 1 })).rejects.toMatchObject({ reason: "no_responders" });
-  await expect(one.request("pod-2", "unheard", { of: 1 })).rejects.toBeInstanceOf(Unanswered);
+  await expect(one.request("pod-2", "unheard", { of: 1 })).rejects.toBeInstanceOf(NoReplyError);
 });
 
 test("a user who may not hear of elections of consumers has a working connection", async () => {
@@ -107,7 +107,7 @@ test("producers are answered with the permissions of the bundled NATS", async ()
   const server = await start();
   const [runtime, producer] = [await connect(server), await connect(server)];
   closing.push(
-    serveSubject(runtime, layout.ingestSubject, "ingest", (message) => message.answer({ tenant: message.token })),
+    serveSubject(runtime, layout.ingestSubject, "ingest", (message) => message.respond({ tenant: message.token })),
   );
   const answer = await waitFor(() => producer.requests.request(`${layout.ingestSubject}.acme`, "{}"), {
     timeoutMs: 20_000,

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../../runtime/nats/connection/requests.ts";
 import type { PublishResult } from "../../../../runtime/nats/messages/publish.ts";
 import { storeStep } from "../../../../runtime/webhooks/delivery/store-step.ts";
 import { duplicate, firstAttempt, memoryContext, stored } from "../memory-context.ts";
 
 const lost = (): never => {
-  throw new Unanswered("dlv", "timeout");
+  throw new NoReplyError("dlv", "timeout");
 };
 
 test.each<[string, readonly (() => PublishResult)[], boolean]>([

@@ -149,7 +149,7 @@ test("too many rows are an error that names the step", async () => {
   expect((await statsOf(attempts.slice(1), { groupBy: "partner" }))?.rows).toHaveLength(3_000);
   const route = deliveryStatsRoute({ history: { deliveryStats: async () => undefined } });
   const request = { query: new Map(), caller: { tenants: ["*"] }, nowMs: startMs } as unknown as ApiRequest;
-  await expect(route.answer(request)).rejects.toMatchObject({
+  await expect(route.handle(request)).rejects.toMatchObject({
     code: "invalid_step",
     message: expect.stringContaining("more than 3000 rows; use a longer step"),
     errors: [{ field: "step" }],

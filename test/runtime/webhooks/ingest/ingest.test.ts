@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import type { EventsStream, EventToStore } from "../../../../runtime/nats/streams/events-stream.ts";
 import type { PublishResult } from "../../../../runtime/nats/messages/publish.ts";
-import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../../runtime/nats/connection/requests.ts";
 import { createDeliveryMetrics } from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createDeliverySpans } from "../../../../runtime/webhooks/telemetry/delivery-spans.ts";
 import { createIngest, type Ingest } from "../../../../runtime/webhooks/ingest/ingest.ts";
@@ -10,7 +10,7 @@ import { eventBytes, testSettings } from "../engine-fixture.ts";
 import { stallMsMax } from "../../../support/wait.ts";
 
 const stored: PublishResult = { kind: "stored", seq: 1 };
-const unanswered = new Unanswered("hg.evt", "timeout");
+const unanswered = new NoReplyError("hg.evt", "timeout");
 const giveUpAfterMs = 400;
 const everyone = { tenants: ["*"] };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../../runtime/nats/connection/requests.ts";
 import {
   afterFailure,
   pauseAfterFailures,
@@ -65,7 +65,7 @@ describe("a replay with a failed chunk", () => {
 
   test("never fails because NATS does not answer", () => {
     const before = { ...job, failingSince: since(10 * failingMsMax) };
-    expect(afterFailure(before, new Unanswered("$JS.API.INFO", "timeout"), nowMs)).toBe(before);
+    expect(afterFailure(before, new NoReplyError("$JS.API.INFO", "timeout"), nowMs)).toBe(before);
   });
 
   test("pauses for a growing time, half a minute at most", () => {

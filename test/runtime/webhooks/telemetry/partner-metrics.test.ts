@@ -47,8 +47,8 @@ describe("the metrics by partner (Webhook Event Delivery §6)", () => {
   test("count responses, ends of deliveries, their times and attempts", async () => {
     const registry = new Registry();
     const metrics = createPartnerMetrics(registry);
-    for (const status of [204, 503, 429]) metrics.answered("default/one", response(status));
-    metrics.answered("default/one", { kind: "failure", reason: "dns", detail: "", timings: { totalMs: 1 } });
+    for (const status of [204, 503, 429]) metrics.responded("default/one", response(status));
+    metrics.responded("default/one", { kind: "failure", reason: "dns", detail: "", timings: { totalMs: 1 } });
     metrics.ended("default/one", delivery, { kind: "retry", atMs: 0, reason: "dns" }, 9_000);
     metrics.ended("default/one", delivery, { kind: "delivered" }, 3_500);
     metrics.ended("default/one", delivery, { kind: "disabled", reason: "status_410" }, 9_000);

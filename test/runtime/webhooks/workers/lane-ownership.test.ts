@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { waitFor } from "../../../support/wait.ts";
 import { ownerOf } from "../../../../runtime/pods/pods.ts";
-import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { NoReplyError } from "../../../../runtime/nats/connection/requests.ts";
 import type { MarkedEntry } from "../../../../runtime/nats/streams/buckets.ts";
 import { livePods, namesPartner, partnersField, OtherPods } from "../../../../runtime/webhooks/workers/heartbeats.ts";
 import { LaneOwnership, podKey, type LaneOwnershipDeps } from "../../../../runtime/webhooks/workers/lane-ownership.ts";
@@ -111,7 +111,7 @@ test("a pod starts after a delayed response to its first heartbeat, with the oth
   let silent = 2;
   const put = async (): Promise<void> => {
     silent -= 1;
-    if (silent >= 0) throw new Unanswered("$KV.pods", "timeout");
+    if (silent >= 0) throw new NoReplyError("$KV.pods", "timeout");
   };
   const bucket = {
     put,

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
 import { RequestError, TimeoutError } from "@nats-io/transport-node";
-import { Unanswered } from "./requests.ts";
+import { NoReplyError } from "./requests.ts";
 
 /** Bounds of the retries of an unanswered step. */
 interface RetryLimits {
-  /** Milliseconds after which the last {@link Unanswered} is thrown. @default never */
+  /** Milliseconds after which the last {@link NoReplyError} is thrown. @default never */
   readonly giveUpAfterMs?: number;
-  /** Ends the tries early with the last {@link Unanswered}. */
+  /** Ends the tries early with the last {@link NoReplyError}. */
   readonly signal?: AbortSignal;
 }
 
@@ -17,9 +17,9 @@ const pauseMaxMs = 1_000;
 /**
  * Repeats a step with growing pauses while it is unanswered. The step itself must make a repetition harmless: by a
  * message id, by an expected sequence, or because it only reads.
- * @throws Unanswered when the bound is reached; every other error of the step at once
+ * @throws NoReplyError when the bound is reached; every other error of the step at once
  */
-export async function untilAnswered<T>(step: () => Promise<T>, limits: RetryLimits = {}): Promise<T> {
+export async function retryUntilReply<T>(step: () => Promise<T>, limits: RetryLimits = {}): Promise<T> {
   const deadlineMs = performance.now() + (limits.giveUpAfterMs ?? Number.POSITIVE_INFINITY);
   for (let tries = 1; ; tries += 1) {
     try {
@@ -27,7 +27,7 @@ export async function untilAnswered<T>(step: () => Promise<T>, limits: RetryLimi
     } catch (error) {
       const pauseMs = pauseAfter(tries);
       const isOver = performance.now() + pauseMs >= deadlineMs || limits.signal?.aborted === true;
-      if (!(error instanceof Unanswered) || isOver) throw error;
+      if (!(error instanceof NoReplyError) || isOver) throw error;
       await sleep(pauseMs, undefined, { ref: false });
     }
   }
@@ -67,7 +67,7 @@ export async function untilReceived<T>(request: () => Promise<T>, msMax = reload
 
 /** True for an error of a request that no server received. */
 export function hasNoResponders(error: unknown): boolean {
-  if (error instanceof Unanswered) return error.reason === "no_responders";
+  if (error instanceof NoReplyError) return error.reason === "no_responders";
   // The client reports a request of its manager that nobody received by this class, which it does not export.
   if (error instanceof Error && error.name === "JetStreamNotEnabled") return hasNoResponders(error.cause);
   return error instanceof RequestError && error.isNoResponders();
@@ -78,7 +78,7 @@ const unavailableStatus = 503;
 
 /**
  * Repeats a step for half a minute while JetStream is unavailable: the first reads and writes of every program use it.
- * As for {@link untilAnswered}, a repetition must be harmless.
+ * As for {@link retryUntilReply}, a repetition must be harmless.
  * @throws the last error of the step; one of another kind at once
  */
 export async function untilAvailable<T>(step: () => Promise<T>): Promise<T> {
@@ -102,6 +102,6 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return error.status === unavailableStatus;
   // A read straight from a stream has the status of a message.
   if (error instanceof JetStreamError) return Reflect.get(error, "code") === unavailableStatus;
-  if (error instanceof Unanswered) return error.reason === "timeout" || error.reason === "disconnected";
+  if (error instanceof NoReplyError) return error.reason === "timeout" || error.reason === "disconnected";
   return error instanceof TimeoutError;
 }
