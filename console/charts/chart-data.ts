@@ -36,3 +36,9 @@ export function describeSeries(series: readonly ChartSeries[], format: (value: n
   });
   return said.join("; ");
 }
+
+/** Labels of an axis. One that reads as the label before it is left out, since it would mark another value. */
+export function axisLabels(ticks: readonly number[], format: (value: number) => string): string[] {
+  const labels = ticks.map((tick) => format(tick));
+  return labels.map((label, index) => (label === labels[index - 1] ? "" : label));
+}

@@ -1,7 +1,7 @@
 // Draws by uPlot. Loaded with the first chart that is seen.
 import Plot from "uplot";
 import type { TimeZone } from "../components/format.ts";
-import type { ChartColumns, ChartSeries } from "./chart-data.ts";
+import { axisLabels, type ChartColumns, type ChartSeries } from "./chart-data.ts";
 
 /** A part of the time axis, Unix milliseconds. */
 export interface TimeSpan {
@@ -77,7 +77,7 @@ export function drawChart(options: DrawOptions) {
           ...axis,
           ...(unit === undefined ? {} : { label: unit, labelSize: labelPx }),
           size: axisSize,
-          values: (_plot, ticks) => ticks.map((tick) => format(tick)),
+          values: (_plot, ticks) => axisLabels(ticks, format),
         },
       ],
       series: [

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { choicesOf } from "../../console/api/choices.ts";
+import { axisLabels } from "../../console/charts/chart-data.ts";
 import { statsOf, toggleSeries } from "../../console/charts/series-stats.ts";
 import { askedQuery, refreshSecondsOf } from "../../console/explorer/asked-query.ts";
-import { axisUnit } from "../../console/explorer/shown-series.ts";
+import { axisUnit, formatOfUnit } from "../../console/explorer/shown-series.ts";
 import { moveWindow, widenWindow, windowChange, windowOf } from "../../console/explorer/time-window.ts";
 import type { Me } from "../../api/documents.ts";
 
@@ -98,4 +99,11 @@ test.each([
 
 test("the axis names a unit that its labels lack", () => {
   expect(["ratio", "ms", "s", "messages"].map(axisUnit)).toEqual([undefined, undefined, undefined, "messages"]);
+});
+
+test("no two neighbouring labels of an axis read the same", () => {
+  const whole = (value: number): string => String(Math.round(value));
+  expect(axisLabels([0, 0.2, 0.4, 0.6, 0.8, 1], whole)).toEqual(["0", "", "", "1", "", ""]);
+  expect(axisLabels([60_000, 60_200, 61_000], formatOfUnit("ms"))).toEqual(["1 min", "", "1 min 1 s"]);
+  expect(axisLabels([1, 2], whole)).toEqual(["1", "2"]);
 });
