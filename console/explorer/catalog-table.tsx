@@ -1,12 +1,14 @@
-// Questions to the metrics API: choosing a metric, its parameters, its plan, its answer. Objectives are elsewhere.
+// Queries of the metrics API: choosing a metric, its parameters, its plan, its chart. Objectives are elsewhere.
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { DataTable, type Column } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { FilterForm } from "../components/filter-form.tsx";
+import { formatNumber, formatShare } from "../components/format.ts";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
+import { useMetricUsage, type UsageByMetric } from "./metric-usage.ts";
 
 /** The address of the Explorer with one metric. */
 export function metricPath(metric: string): string {
@@ -25,22 +27,37 @@ const columns: readonly Column<CatalogEntry>[] = [
       </>
     ),
   },
-  { header: "What it is", cell: ({ description }) => description },
+  { header: "Description", cell: ({ description }) => description },
   { header: "Unit", cell: ({ unit }) => unit },
   { header: "Category", cell: ({ category }) => category },
   { header: "Aggregations", cell: ({ aggregations }) => aggregations.join(" ") },
 ];
 
+/** Columns of the last 24 hours, where the server counts usage. */
+function usageColumns(usage: UsageByMetric | undefined): readonly Column<CatalogEntry>[] {
+  if (usage === undefined) return [];
+  const { byMetric } = usage;
+  return [
+    { header: "Cost, 24 h", cell: ({ metric_id: id }) => formatNumber(byMetric.get(id)?.cost ?? 0), isNumber: true },
+    { header: "Requests", cell: ({ metric_id: id }) => formatNumber(byMetric.get(id)?.requests ?? 0), isNumber: true },
+    { header: "From cache", cell: ({ metric_id: id }) => formatShare(byMetric.get(id)?.cache_share), isNumber: true },
+  ];
+}
+
 /** The metrics that the token may read, narrowed by a text and a category of the address. */
 export function CatalogTable({ entries }: { readonly entries: readonly CatalogEntry[] }): JSX.Element {
   const { get } = useQueryState();
+  const usage = useMetricUsage();
   const [find, category] = [get("find").toLowerCase(), get("category")];
-  const shown = entries.filter(
+  const found = entries.filter(
     (entry) =>
       (category === "" || entry.category === category) &&
       `${entry.metric_id} ${entry.description}`.toLowerCase().includes(find),
   );
+  const cost = ({ metric_id: id }: CatalogEntry): number => usage?.byMetric.get(id)?.cost ?? 0;
+  const shown = get("sort") === "cost" ? found.toSorted((a, b) => cost(b) - cost(a)) : found;
   const categories = [...new Set(entries.map((entry) => entry.category))].sort();
+  const [name, description, ...others] = columns;
   return (
     <>
       <FilterForm
@@ -50,9 +67,10 @@ export function CatalogTable({ entries }: { readonly entries: readonly CatalogEn
         ]}
         action="Find"
       />
+      {usage === undefined ? null : <SortLinks usage={usage} />}
       <DataTable
         caption="Metrics of the catalog"
-        columns={columns}
+        columns={[name, description].flatMap((column) => column ?? []).concat(usageColumns(usage), others)}
         rows={shown}
         rowKey={({ metric_id: id }) => id}
         empty={<NoMetric isNarrowed={entries.length > 0} />}
@@ -61,14 +79,34 @@ export function CatalogTable({ entries }: { readonly entries: readonly CatalogEn
   );
 }
 
+function SortLinks({ usage: { isOwn, isComplete } }: { readonly usage: UsageByMetric }): JSX.Element {
+  const { get, to } = useQueryState();
+  const isByCost = get("sort") === "cost";
+  const whose = isOwn ? "Cost of the queries of your client" : "Cost of the queries of all clients";
+  return (
+    <div class="choices">
+      <span class="quiet">Sort by</span>
+      <Link to={to({ sort: null })} isCurrent={!isByCost}>
+        Name
+      </Link>
+      <Link to={to({ sort: "cost" })} isCurrent={isByCost}>
+        Cost
+      </Link>
+      <span class="quiet">
+        {whose}, in units.{isComplete ? "" : " Some usage of the last 24 hours may be missing."}
+      </span>
+    </div>
+  );
+}
+
 function NoMetric({ isNarrowed }: { readonly isNarrowed: boolean }): JSX.Element {
   return isNarrowed ? (
-    <Empty title="No metric fits" why="The catalog has metrics, but none with this text and category." />
+    <Empty title="No metrics match" why="The catalog has no metric with this text and category." />
   ) : (
     <Empty
       title="No metrics"
       why="No catalog is applied, or your token may read none of its metrics."
-      next="Apply a MetricCatalog, or ask for a token with metrics."
+      next="Apply a MetricCatalog, or request a token with metrics."
     />
   );
 }

@@ -3,7 +3,9 @@ import type { JSX } from "preact";
 import { Bar } from "../components/bar.tsx";
 import { Facts } from "../components/data-table.tsx";
 import { formatCount, formatNumber, formatSeconds } from "../components/format.ts";
+import { Link } from "../router/router.tsx";
 import { costOf } from "./cost-of.ts";
+import { useMetricUsage } from "./metric-usage.ts";
 
 const cacheWords: Readonly<Record<ExpectedCache, string>> = {
   hit: "Cache: all points are in memory",
@@ -12,13 +14,14 @@ const cacheWords: Readonly<Record<ExpectedCache, string>> = {
 };
 
 interface CostProps {
+  readonly metric: string;
   readonly plan: PlanAnswer;
   /** Headers of the response, once the query ran. */
   readonly headers: Headers | undefined;
 }
 
 /** What a query costs, and what is left for it. */
-export function CostFacts({ plan: { cost, budget, class: name }, headers }: CostProps): JSX.Element {
+export function CostFacts({ metric, plan: { cost, budget, class: name }, headers }: CostProps): JSX.Element {
   const { remaining, limit, reset_seconds: resetSeconds } = budget;
   const label = `${formatNumber(remaining)} of ${formatNumber(limit)} units left`;
   const actual = costOf(headers);
@@ -42,7 +45,22 @@ export function CostFacts({ plan: { cost, budget, class: name }, headers }: Cost
           {remaining >= limit ? "" : `; all are available again in ${formatSeconds(resetSeconds)}`}
         </p>
       </div>
+      <Usage metric={metric} />
     </>
+  );
+}
+
+/** What all queries of the metric cost in a day. */
+function Usage({ metric }: Pick<CostProps, "metric">): JSX.Element | null {
+  const usage = useMetricUsage();
+  if (usage === undefined) return null;
+  const { cost = 0, requests = 0 } = usage.byMetric.get(metric) ?? {};
+  const whose = usage.isOwn ? "your client" : "all clients";
+  return (
+    <p>
+      Last 24 hours, {whose}: {formatCount(cost, "unit")} for {formatCount(requests, "request")}.{" "}
+      <Link to="/explorer?sort=cost">Most expensive metrics</Link>
+    </p>
   );
 }
 

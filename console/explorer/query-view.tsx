@@ -45,7 +45,7 @@ export function QueryView({ entry, asked, nowMs, onAgain }: QueryViewProps): JSX
       <div class="explorer-side">
         <Panel title="Cost">
           <Reading read={plan} what="the cost" lines={4}>
-            {(data) => <CostFacts plan={data} headers={result.headers} />}
+            {(data) => <CostFacts metric={entry.metric_id} plan={data} headers={result.headers} />}
           </Reading>
         </Panel>
         <Panel title="Query plan">
