@@ -33,13 +33,14 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
           ["Budget left", <BudgetBar key="budget" objective={objective} />],
           ["Current", <Sli key="sli" objective={objective} />],
           ["Target", `${formatSli(objective.objective)} in ${objective.window_days} d`],
-          ["Error budget", `${formatSli(budget.total)} of events, ${formatSli(budget.spent)} were bad`],
+          ["Bad events", badText(objective)],
           [
             "Events",
             events === undefined
               ? "none"
               : `${formatNumber(Math.round(events.good))} of ${formatNumber(Math.round(events.total))} good`,
           ],
+          ["Error budget", `${formatSli(budget.total)} of events`],
           ["Minimum events", formatNumber(objective.minimum_events)],
           [
             "Metric",
@@ -60,6 +61,14 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
       <BurnDown history={history} />
     </>
   );
+}
+
+/** Bad events next to those that the budget permits: fewer than one means that a single one spends it. */
+function badText({ events, error_budget: { total } }: Slo): string {
+  if (events === undefined) return "none";
+  const permitted = events.total * total;
+  const shown = permitted < 10 ? Number(permitted.toFixed(1)) : Math.round(permitted);
+  return `${formatNumber(Math.round(events.total - events.good))}, ${formatNumber(shown)} permitted`;
 }
 
 interface ReasonsProps {

@@ -10,9 +10,9 @@ import { useRouter } from "../router/router.tsx";
 
 const hourMs = 3_600_000;
 const spans = [
-  ["1", "the last hour"],
-  ["24", "the last day"],
-  ["168", "the last week"],
+  ["1", "Last hour"],
+  ["24", "Last 24 hours"],
+  ["168", "Last 7 days"],
 ] as const;
 
 /** `/preview`: what an edit of resources would do, before it is applied. The result has an address of its own. */
@@ -43,7 +43,7 @@ export function PreviewPage(): JSX.Element {
         />
         <div class="filters">
           <label>
-            <span>Events and attempts of</span>
+            <span>Time range</span>
             <select name="hours" defaultValue="24">
               {spans.map(([hours, label]) => (
                 <option key={hours} value={hours} selected={hours === "24"}>
@@ -56,11 +56,11 @@ export function PreviewPage(): JSX.Element {
             <legend>Other resources</legend>
             <label>
               <input type="checkbox" name="prune" />
-              those that the edit does not hold are removed
+              Remove resources that are not in the edit
             </label>
           </fieldset>
           <button type="submit" class="primary" disabled={isSending || manifests.trim() === ""}>
-            {isSending ? "Asking" : "Preview"}
+            {isSending ? "Starting" : "Preview"}
           </button>
         </div>
       </form>

@@ -11,15 +11,15 @@ import { quotaRows, quotaTone, type QuotaRow } from "../quotas/quota-buckets.ts"
 
 const everySeconds = 5;
 
-/** `/quotas`: what the token may ask, and what of it is left. */
+/** `/quotas`: the limits of the token, and what is left of them. */
 export function QuotasPage(): JSX.Element {
   const read = useRead<QuotaAnswer>("/v1/metrics/quota", { everySeconds });
   return (
-    <Page title="Quotas" lead="What is left for queries of metrics by your token. Reading this page charges nothing.">
+    <Page title="Quotas" lead="Requests and cost units that your token has left. This page charges nothing.">
       <Reading read={read} what="the quotas" lines={10}>
         {({ data }) => {
           if (data.length > 0) return data.map((quota) => <ClassSection key={quota.class} quota={quota} />);
-          return <Empty title="No quotas" why="Your token may read no metric, so that no class is charged." />;
+          return <Empty title="No quotas" why="Your token may read no metric, so no class is charged." />;
         }}
       </Reading>
     </Page>
@@ -27,7 +27,7 @@ export function QuotasPage(): JSX.Element {
 }
 
 const columns: readonly Column<QuotaRow>[] = [
-  { header: "Limit", cell: ({ name }) => name },
+  { header: "Quota", cell: ({ name }) => name },
   {
     header: "Left",
     cell: (row) => (
@@ -38,9 +38,9 @@ const columns: readonly Column<QuotaRow>[] = [
       />
     ),
   },
-  { header: "Now", cell: ({ left }) => formatNumber(left), isNumber: true },
-  { header: "At most", cell: ({ most }) => formatNumber(most), isNumber: true },
-  { header: "Comes back", cell: ({ refill }) => refill },
+  { header: "Available", cell: ({ left }) => formatNumber(left), isNumber: true },
+  { header: "Limit", cell: ({ most }) => formatNumber(most), isNumber: true },
+  { header: "Refill", cell: ({ refill }) => refill },
 ];
 
 function ClassSection({ quota }: { readonly quota: Quota }): JSX.Element {
@@ -54,7 +54,7 @@ function ClassSection({ quota }: { readonly quota: Quota }): JSX.Element {
       />
       <Facts
         facts={[
-          ["Series of an answer", `at most ${formatNumber(quota.max_series)}`],
+          ["Series per page", `at most ${formatNumber(quota.max_series)}`],
           ["Longest window", formatSeconds(quota.max_window_seconds)],
           ["Smallest step", formatSeconds(quota.min_step_seconds)],
           ["Figures", figuresOf(quota)],
@@ -66,5 +66,5 @@ function ClassSection({ quota }: { readonly quota: Quota }): JSX.Element {
 
 function figuresOf({ known_by: source }: Quota): string | undefined {
   if (source === undefined) return undefined;
-  return source === "home_pod" ? "of the whole installation" : "of this pod's share: the pod that keeps them is silent";
+  return source === "home_pod" ? "all pods" : "this pod's share: the pod that keeps them did not respond";
 }

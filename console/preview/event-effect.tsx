@@ -39,21 +39,21 @@ function coverageOf({ read, complete, oldest_event: oldest }: PreviewedEvents, i
 function PartnerTable({ events: { partners }, isOver }: EventEffectProps): JSX.Element {
   return (
     <DataTable
-      caption="Partners whose events differ"
+      caption="Partners whose events change"
       rows={partners}
       rowKey={({ partner }) => partner}
       columns={[
         { header: "Partner", cell: ({ partner }) => partner },
         { header: "Before", cell: ({ before }) => formatNumber(before), isNumber: true },
         { header: "After", cell: ({ after }) => formatNumber(after), isNumber: true },
-        { header: "Gains", cell: ({ gained }) => formatNumber(gained), isNumber: true },
-        { header: "Loses", cell: ({ lost }) => formatNumber(lost), isNumber: true },
-        { header: "First gained", cell: ({ gained_ids: ids }) => <EventLinks ids={ids} /> },
-        { header: "First lost", cell: ({ lost_ids: ids }) => <EventLinks ids={ids} /> },
+        { header: "Added", cell: ({ gained }) => formatNumber(gained), isNumber: true },
+        { header: "Removed", cell: ({ lost }) => formatNumber(lost), isNumber: true },
+        { header: "Added events", cell: ({ gained_ids: ids }) => <EventLinks ids={ids} /> },
+        { header: "Removed events", cell: ({ lost_ids: ids }) => <EventLinks ids={ids} /> },
       ]}
       empty={
         isOver ? (
-          <Empty title="No partner gains or loses an event" why="The edit routes the recorded events as before." />
+          <Empty title="No partner gets other events" why="The edit routes the recorded events as before." />
         ) : (
           <p class="quiet">No difference so far.</p>
         )
@@ -90,11 +90,11 @@ function AttemptSection({ events: { attempts } }: Pick<EventEffectProps, "events
         rowKey={({ partner }) => partner}
         columns={[
           { header: "Partner", cell: ({ partner }) => partner },
-          { header: "As recorded", cell: ({ exact }) => formatNumber(exact), isNumber: true },
+          { header: "Unchanged", cell: ({ exact }) => formatNumber(exact), isNumber: true },
           { header: "At other times", cell: ({ moved }) => formatNumber(moved), isNumber: true },
-          { header: "Gone", cell: ({ gone }) => formatNumber(gone), isNumber: true },
-          { header: "Tried again", cell: ({ would_retry: count }) => formatNumber(count), isNumber: true },
-          { header: "Ended before", cell: ({ would_end: count }) => formatNumber(count), isNumber: true },
+          { header: "Removed", cell: ({ gone }) => formatNumber(gone), isNumber: true },
+          { header: "Retried instead", cell: ({ would_retry: count }) => formatNumber(count), isNumber: true },
+          { header: "Given up earlier", cell: ({ would_end: count }) => formatNumber(count), isNumber: true },
         ]}
       />
     </Section>

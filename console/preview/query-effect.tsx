@@ -8,26 +8,31 @@ import { Section } from "../components/page.tsx";
 
 type Shape = PreviewedQueries["shapes"][number];
 
-/** Which recorded queries the edit refuses, allows, or makes dearer or cheaper. */
+/** Recorded queries that the edit rejects, allows, or makes more or less expensive. */
 export function QueryEffect({ queries }: { readonly queries: PreviewedQueries | null }): JSX.Element {
   return (
     <Section title="Recorded queries" lead={queries === null ? undefined : `Exact. ${coverageOf(queries)}`}>
       {queries === null ? (
-        <Empty title="Your token sees no recorded queries" why="It is narrowed to partners, or to no metrics." />
+        <Empty title="No recorded queries" why="Your token is narrowed to partners, or has no metrics." />
       ) : (
         <DataTable
-          caption="Queries with another price or result"
+          caption="Queries with a different cost or result"
           rows={queries.shapes}
           rowKey={(shape) => JSON.stringify(shape)}
           columns={[
             { header: "Query", cell: queryText },
-            { header: "Effect", cell: ({ effect }) => <Badge state={effect} tone={toneOf(effect)} /> },
+            {
+              header: "Effect",
+              cell: ({ effect }) => <Badge state={effect} tone={toneOf(effect)} label={wordOf(effect)} />,
+            },
             { header: "Client", cell: ({ client }) => client },
             { header: "Count", cell: ({ count }) => formatNumber(count), isNumber: true },
             { header: "Before", cell: ({ before }) => judgedText(before) },
             { header: "After", cell: ({ after }) => judgedText(after) },
           ]}
-          empty={<Empty title="No query differs" why="Each is allowed or refused as before, at the same price." />}
+          empty={
+            <Empty title="No query changes" why="Each query is allowed or rejected as before, at the same cost." />
+          }
         />
       )}
     </Section>
@@ -36,13 +41,19 @@ export function QueryEffect({ queries }: { readonly queries: PreviewedQueries | 
 
 function coverageOf({ judged, since, pods }: PreviewedQueries): string {
   const silent = pods.live - pods.answered;
-  const missing = silent === 0 ? "" : ` ${silent} of ${pods.live} pods did not answer.`;
+  const missing = silent === 0 ? "" : ` ${silent} of ${pods.live} pods did not respond.`;
   return `${formatNumber(judged)} queries since ${formatTime(since)}.${missing}`;
 }
 
 function toneOf(effect: string): "bad" | "good" | "warn" {
   if (effect === "refused") return "bad";
   return effect === "dearer" ? "warn" : "good";
+}
+
+/** Effects in the words of people. */
+function wordOf(effect: string): string {
+  if (effect === "refused") return "rejected";
+  return effect === "dearer" ? "more expensive" : effect;
 }
 
 function queryText({ metrics, aggregation, group_by: groupBy, filters, window_seconds: span, step }: Shape): string {

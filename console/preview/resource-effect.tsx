@@ -18,18 +18,23 @@ export function ResourceEffect({ resources }: { readonly resources: PreviewedRes
   const rows = objectRows(resources);
   const fields = resources.changed.flatMap(({ object, fields: own }) => own.map((field) => ({ object, ...field })));
   const isEqual = rows.length === 0 && fields.length === 0;
-  const others = `${formatNumber(unchanged)} unchanged, ${formatNumber(unnamed.length)} not named by the edit.`;
+  const others = `${formatNumber(unchanged)} unchanged, ${formatNumber(unnamed.length)} not in the edit.`;
   return (
     <Section title="Resources" lead={`Exact. ${others}`}>
       {rows.length === 0 ? null : (
         <DataTable
-          caption="Objects that come, go or are refused"
+          caption="Objects that are added, removed or rejected"
           rows={rows}
           rowKey={({ object, effect }) => `${effect} ${object}`}
           columns={[
             { header: "Object", cell: ({ object }) => object },
-            { header: "Effect", cell: ({ effect }) => <Badge state={effect} tone={tones[effect]} /> },
-            { header: "Why", cell: ({ why }) => why },
+            {
+              header: "Effect",
+              cell: ({ effect }) => (
+                <Badge state={effect} tone={tones[effect]} label={effect === "refused" ? "rejected" : effect} />
+              ),
+            },
+            { header: "Reason", cell: ({ why }) => why },
           ]}
         />
       )}
@@ -46,7 +51,7 @@ export function ResourceEffect({ resources }: { readonly resources: PreviewedRes
           ]}
         />
       )}
-      {isEqual ? <Empty title="No difference" why="The edit holds what is applied now." /> : null}
+      {isEqual ? <Empty title="No difference" why="The edit equals the applied configuration." /> : null}
     </Section>
   );
 }

@@ -1,4 +1,4 @@
-// The quotas of the token as rows with a bar. What a query costs is said by its plan, elsewhere.
+// The quotas of the token as rows with a bar. The cost of a query is in its plan, elsewhere.
 import type { Quota } from "../../api/quotas.ts";
 import type { Tone } from "../components/badge.tsx";
 import { formatNumber } from "../components/format.ts";
@@ -8,7 +8,7 @@ export interface QuotaRow {
   readonly name: string;
   readonly left: number;
   readonly most: number;
-  /** How it comes back. */
+  /** How it is refilled. */
   readonly refill: string;
 }
 
@@ -18,19 +18,19 @@ const costName = "Cost units";
 /** Servers of earlier versions name no metrics. */
 type ReadQuota = Omit<Quota, "metrics"> & Partial<Pick<Quota, "metrics">>;
 
-/** The limits of a class, then those of metrics with limits of their own. */
+/** The limits of a class, then those of metrics with separate limits. */
 export function quotaRows(quota: ReadQuota): readonly QuotaRow[] {
   const { concurrent, metrics = [] } = quota;
-  const atOnce: QuotaRow = {
-    name: "At once",
+  const running: QuotaRow = {
+    name: "Concurrent requests",
     left: Math.max(0, concurrent.limit - concurrent.used),
     most: concurrent.limit,
-    refill: `${formatNumber(concurrent.used)} under way in the pod that answers`,
+    refill: `${formatNumber(concurrent.used)} running in the responding pod`,
   };
   const own = metrics.flatMap(({ metric, ...buckets }) =>
     bucketRows(buckets).map((row) => ({ ...row, name: `${row.name} of ${metric}` })),
   );
-  return [...bucketRows(quota), atOnce, ...own];
+  return [...bucketRows(quota), running, ...own];
 }
 
 function bucketRows({ requests, cost }: Pick<Quota["metrics"][number], "requests" | "cost">): readonly QuotaRow[] {

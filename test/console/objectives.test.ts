@@ -183,7 +183,7 @@ test("quotas are rows, those of metrics last", () => {
   expect(rows.map(({ name, left, most }) => [name, left, most])).toEqual([
     ["Requests", 3, 10],
     ["Cost units", 100, 100],
-    ["At once", 0, 4],
+    ["Concurrent requests", 0, 4],
     ["Cost units of m", 0, 100],
   ]);
   expect(rows.map(quotaTone)).toEqual(["good", "good", "bad", "bad"]);
