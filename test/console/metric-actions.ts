@@ -52,7 +52,7 @@ export const metricActions: readonly PageAction[] = [
       const region = tab.page.getByRole("combobox", { name: "Region" });
       expect(await region.locator("option").allTextContents()).toEqual(["All", "eu", "latam"]);
       await tab.page.getByText("More filters").click();
-      const field = tab.page.getByLabel("device", { exact: true }).first();
+      const field = tab.page.locator('input[name="filter[device]"]');
       await field.focus();
       await tab.page.locator('datalist option[value="ios"]').waitFor({ state: "attached" });
       expect(tab.faults).toEqual([]);
@@ -98,6 +98,63 @@ export const metricActions: readonly PageAction[] = [
       await page.locator(".chart canvas").waitFor();
       expect(new URL(answer.url()).searchParams.get("step")).not.toBe("2m");
       expect(await page.getByText("Query rejected").count()).toBe(0);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "follows a metric reads it again one request at a time, and never while the tab is hidden",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const path = "/explorer?metric=auth_success_rate&filter%5Btenant%5D=lumen&refresh=10s";
+      await page.clock.install();
+      await visit(tab, { name: "follow", path, reader: "tenant", heading: "Explorer", sees: ["newest sample"] });
+      const queries = queriesOf(page);
+      const held = Promise.withResolvers<undefined>();
+      await page.route("**/v1/metrics/query?**", async (route) => {
+        await held.promise;
+        await route.continue();
+      });
+      const isQuery = (one: { url: () => string }): boolean => one.url().includes("/v1/metrics/query?");
+      await Promise.all([page.waitForRequest(isQuery), page.clock.runFor("00:11")]);
+      // The response takes longer than two intervals, and less than the longest wait for one.
+      await page.clock.runFor("00:28");
+      expect(queries).toHaveLength(1);
+      await setVisibility(page, "hidden");
+      const first = page.waitForResponse(isQuery);
+      held.resolve(undefined);
+      await first;
+      await page.clock.runFor("02:00");
+      expect(queries).toHaveLength(1);
+      await Promise.all([page.waitForResponse(isQuery), setVisibility(page, "visible")]);
+      expect(new Set(queries).size, "later ends of the range").toBe(2);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "drags over a chart zooms in, also where no store has samples, and gets back",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const path = "/explorer?metric=auth_success_rate&filter%5Btenant%5D=lumen&group_by=region&range=24h&refresh=10s";
+      await visit(tab, { name: "zoom", path, reader: "tenant", heading: "Explorer", sees: ["newest sample"] });
+      await dragOver(page, [0.5, 1]);
+      await page.waitForURL((url) => url.searchParams.has("from") && !url.searchParams.has("range"));
+      const { searchParams } = new URL(page.url());
+      const hours = (Date.parse(searchParams.get("to") ?? "") - Date.parse(searchParams.get("from") ?? "")) / 3_600_000;
+      expect(hours).toBeGreaterThan(11.5);
+      expect(hours).toBeLessThan(12.5);
+      expect(await page.getByRole("combobox", { name: "Auto-refresh" }).isDisabled()).toBe(true);
+      const series = page.getByRole("button", { name: "region=latam" });
+      await series.click();
+      expect(await series.getAttribute("aria-pressed")).toBe("false");
+      await dragOver(page, [0.05, 0.4]);
+      await page.getByText("No series").waitFor();
+      await page.getByRole("link", { name: "1 h" }).click();
+      await page.locator(".chart canvas").waitFor();
+      expect(new URL(page.url()).searchParams.has("from")).toBe(false);
       expect(tab.faults).toEqual([]);
       await tab.close();
     },
@@ -233,6 +290,35 @@ export const metricActions: readonly PageAction[] = [
     },
   },
 ];
+
+/** The addresses of queries from now on. */
+function queriesOf(page: Page): readonly string[] {
+  const queries: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().includes("/v1/metrics/query?")) queries.push(request.url());
+  });
+  return queries;
+}
+
+async function setVisibility(page: Page, state: "hidden" | "visible"): Promise<void> {
+  await page.evaluate((value) => {
+    Object.defineProperty(document, "visibilityState", { value, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
+}
+
+/** Drags over the chart. @param from and to are shares of its width */
+async function dragOver(page: Page, [from, to]: readonly [number, number]): Promise<void> {
+  const plot = page.locator(".chart .u-over");
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  if (box === null) throw new Error("the chart is not drawn");
+  const y = box.y + box.height / 2;
+  await page.mouse.move(box.x + from * box.width + 1, y);
+  await page.mouse.down();
+  await page.mouse.move(box.x + to * box.width - 1, y, { steps: 5 });
+  await page.mouse.up();
+}
 
 /** Values in the table of the chart, without those of gaps. */
 async function tableValues(page: Page): Promise<number> {
