@@ -9,10 +9,7 @@ export const deliveryStatsHours = 48;
 
 const milliseconds = number(undefined, { minimum: 0 });
 
-export const DeliveryStatsRow = object({
-  at: ref(Time, "Start of the interval"),
-  partner: nullable(text(), "Partner, as `namespace/name`; null unless rows are grouped by partner"),
-  tenant: nullable(text(), "Tenant; null unless rows are grouped by tenant"),
+const figures = {
   accepted: nullable(
     count("Accepted events"),
     "Accepted events; null if rows or the token are restricted to partners, since an event has no partner",
@@ -23,24 +20,40 @@ export const DeliveryStatsRow = object({
   retried: count("Failed attempts that are followed by a retry"),
   p50_ms: nullable(milliseconds, "Median duration of attempts in milliseconds, within 5 %; null without any"),
   p95_ms: nullable(milliseconds, "95th percentile of the durations in milliseconds, within 5 %; null without any"),
+};
+
+export const DeliveryTotals = object(figures);
+export type DeliveryTotals = Static<typeof DeliveryTotals>;
+
+export const DeliveryStatsRow = object({
+  at: ref(Time, "Start of the interval"),
+  partner: nullable(text(), "Partner, as `namespace/name`; null unless rows are grouped by partner"),
+  tenant: nullable(text(), "Tenant; null unless rows are grouped by tenant"),
+  ...figures,
 });
 export type DeliveryStatsRow = Static<typeof DeliveryStatsRow>;
 
-export const DeliveryStats = object({
-  data: list(
-    ref(DeliveryStatsRow),
-    "Rows, the oldest first. Without groups, every interval has a row; with groups, only those with figures",
-    { maxItems: deliveryStatsRowsMax },
-  ),
-  meta: described(
-    object({
-      from: ref(Time, "Start of the window"),
-      to: ref(Time, "End of the window"),
-      step_seconds: count("Length of an interval in seconds"),
-      group_by: nullable(words(deliveryGroups), "What rows are grouped by; null without groups"),
-      complete: flag("False if figures of the window may be missing"),
-    }),
-    "About the window",
-  ),
-});
+export const DeliveryStats = object(
+  {
+    data: list(
+      ref(DeliveryStatsRow),
+      "Rows, the oldest first. Without groups, every interval has a row; with groups, only those with figures",
+      { maxItems: deliveryStatsRowsMax },
+    ),
+    meta: described(
+      object(
+        {
+          from: ref(Time, "Start of the window"),
+          to: ref(Time, "End of the window"),
+          step_seconds: count("Length of an interval in seconds"),
+          group_by: nullable(words(deliveryGroups), "What rows are grouped by; null without groups"),
+          complete: flag("False if figures of the window may be missing"),
+        },
+        { complete_from: ref(Time, "Start of the part of the window whose figures are complete") },
+      ),
+      "About the window",
+    ),
+  },
+  { totals: ref(DeliveryTotals, "Figures of all rows, with the percentiles of the whole window") },
+);
 export type DeliveryStats = Static<typeof DeliveryStats>;

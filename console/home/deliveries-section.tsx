@@ -1,8 +1,6 @@
 import type { DeliveryStats } from "../../api/delivery-stats.ts";
-import type { PartnerDetail } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Read } from "../api/use-read.ts";
 import { Chart } from "../charts/chart.tsx";
 import type { ChartSeries } from "../charts/chart-data.ts";
 import { Empty } from "../components/empty.tsx";
@@ -12,28 +10,27 @@ import { Reading } from "../components/reading.tsx";
 import { Timestamp, useNow } from "../components/timestamp.tsx";
 import { Link } from "../router/router.tsx";
 import { deliveryDay } from "./delivery-day.ts";
+import type { Home } from "./use-home.ts";
 
 const nowStepMs = 60_000;
 const chartPx = 140;
 const figuresOfDay = 4;
 
 interface DeliveriesProps {
-  readonly read: Read<DeliveryStats>;
-  /** Details of active partners, as far as they are known. */
-  readonly details: readonly PartnerDetail[];
+  readonly home: Pick<Home, "today" | "before" | "details">;
 }
 
 /** Deliveries of the last 24 hours, with the day before beneath. */
-export function DeliveriesSection({ read, details }: DeliveriesProps): JSX.Element | null {
+export function DeliveriesSection({ home: { today, before, details } }: DeliveriesProps): JSX.Element | null {
   const nowMs = useNow(nowStepMs);
   // A pod of an earlier version has no statistics.
-  if (read.data === undefined && read.problem?.status === 404) return null;
+  if (today.data === undefined && today.problem?.status === 404) return null;
   return (
     <Section title="Deliveries, last 24 hours">
-      {read.data === undefined && read.problem === undefined ? <DaySkeleton /> : null}
-      {read.data === undefined && read.problem === undefined ? null : (
-        <Reading read={read} what="the statistics of deliveries">
-          {(stats) => <Day stats={stats} nowMs={nowMs} details={details} />}
+      {today.data === undefined && today.problem === undefined ? <DaySkeleton /> : null}
+      {today.data === undefined && today.problem === undefined ? null : (
+        <Reading read={today} what="the statistics of deliveries">
+          {(stats) => <Day today={stats} before={before.data} nowMs={nowMs} details={details} />}
         </Reading>
       )}
     </Section>
@@ -54,33 +51,34 @@ function DaySkeleton(): JSX.Element {
   );
 }
 
-interface DayProps extends Pick<DeliveriesProps, "details"> {
-  readonly stats: DeliveryStats;
+interface DayProps extends Pick<Home, "details"> {
+  readonly today: DeliveryStats;
+  readonly before: DeliveryStats | undefined;
   readonly nowMs: number;
 }
 
-function Day({ stats: { data, meta }, nowMs, details }: DayProps): JSX.Element {
-  const day = useMemo(() => deliveryDay(data, nowMs), [data, nowMs]);
+function Day({ today: stats, before: earlier, nowMs, details }: DayProps): JSX.Element {
+  const day = useMemo(() => deliveryDay(stats, earlier, nowMs), [stats, earlier, nowMs]);
   const { today, before } = day;
-  if (today.attempts + before.attempts === 0) {
+  if (today.attempts + (before?.attempts ?? 0) === 0) {
     return (
       <Empty
         title="No deliveries in the last 48 hours"
         why="No event was sent to a partner that your token may see. Pings are not counted."
-        next={<Link to="/events">Look for events</Link>}
+        next={<Link to="/events">Search events</Link>}
       />
     );
   }
+  const previous = (format: (value: number) => string, value: number | null | undefined): string =>
+    value === undefined || value === null ? "–" : format(value);
   return (
     <>
-      {meta.complete ? null : (
-        <p class="notice warn">Earlier deliveries may be missing: the statistics do not reach back 48 hours.</p>
-      )}
+      <MissingHours completeFrom={day.completeFrom} isComplete={stats.meta.complete} />
       <ul class="plain day-charts">
         <Figure
           title="Success rate"
           value={formatShare(today.successRate)}
-          previous={formatShare(before.successRate)}
+          previous={previous(formatShare, before?.successRate)}
           series={day.successRate}
           format={formatShare}
           isFitted
@@ -88,15 +86,21 @@ function Day({ stats: { data, meta }, nowMs, details }: DayProps): JSX.Element {
         <Figure
           title="Failed attempts"
           value={formatNumber(today.failed)}
-          previous={formatNumber(before.failed)}
+          previous={previous(formatNumber, before?.failed)}
           series={day.failed}
           format={formatNumber}
         />
-        <Figure title="Duration (p95)" value={formatMs(day.latestP95Ms)} series={day.p95} format={formatMs} />
         <Figure
-          title="Throughput (attempts)"
+          title="Duration (p95)"
+          value={formatMs(today.p95Ms)}
+          previous={previous(formatMs, before?.p95Ms)}
+          series={day.p95}
+          format={formatMs}
+        />
+        <Figure
+          title="Attempts"
           value={formatNumber(today.attempts)}
-          previous={formatNumber(before.attempts)}
+          previous={previous(formatNumber, before?.attempts)}
           series={day.throughput}
           format={perMinute}
         />
@@ -106,16 +110,37 @@ function Day({ stats: { data, meta }, nowMs, details }: DayProps): JSX.Element {
   );
 }
 
+interface MissingHoursProps {
+  readonly completeFrom: string | undefined;
+  readonly isComplete: boolean;
+}
+
+/** Since when there are figures. A missing previous day alone shows as a dash and a gap. */
+function MissingHours({ completeFrom, isComplete }: MissingHoursProps): JSX.Element | null {
+  if (isComplete) return null;
+  return (
+    <p class="notice warn">
+      {completeFrom === undefined ? (
+        "Figures of earlier deliveries may be missing."
+      ) : (
+        <>
+          Figures start at <Timestamp at={completeFrom} />. Earlier deliveries are not counted.
+        </>
+      )}
+    </p>
+  );
+}
+
 function perMinute(value: number): string {
   return `${formatNumber(value)}/min`;
 }
 
 interface FigureProps {
   readonly title: string;
-  /** Of the last 24 hours, or the latest. */
+  /** Of the last 24 hours. */
   readonly value: string;
-  /** Of the 24 hours before. @default the value is the latest one */
-  readonly previous?: string;
+  /** Of the 24 hours before. */
+  readonly previous: string;
   readonly series: readonly ChartSeries[];
   readonly format: (value: number) => string;
   readonly isFitted?: boolean;
@@ -126,15 +151,14 @@ function Figure({ title, value, previous, series, format, isFitted = false }: Fi
     <li class="card">
       <h3>{title}</h3>
       <p>
-        <span class="figure">{value}</span>{" "}
-        <span class="quiet">{previous === undefined ? "latest" : `previous day ${previous}`}</span>
+        <span class="figure">{value}</span> <span class="quiet">previous day {previous}</span>
       </p>
       <Chart title={title} series={series} format={format} heightPx={chartPx} isFitted={isFitted} />
     </li>
   );
 }
 
-function Backlog({ details }: Pick<DeliveriesProps, "details">): JSX.Element {
+function Backlog({ details }: Pick<Home, "details">): JSX.Element {
   const known = details.map(({ live }) => live).filter(({ backlog }) => backlog !== null);
   if (known.length === 0) return <p class="quiet">Backlog unknown</p>;
   const waiting = known.reduce((sum, { backlog }) => sum + (backlog ?? 0), 0);

@@ -34,7 +34,7 @@ function Panels({ home }: { readonly home: Home }): JSX.Element {
   return (
     <>
       <NeedsSection home={home} />
-      {mayUse(me, ["webhooks:read"]) ? <DeliveriesSection read={home.day} details={home.details} /> : null}
+      {mayUse(me, ["webhooks:read"]) ? <DeliveriesSection home={home} /> : null}
       <PartnersSection home={home} />
       {mayUse(me, metricScopes) ? (
         <>

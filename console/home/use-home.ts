@@ -38,8 +38,10 @@ export interface Home {
   readonly counts: Read<Counts>;
   readonly health: Read<HealthAnswer>;
   readonly objectives: Read<SloAnswer>;
-  /** Two days in intervals of 15 minutes. */
-  readonly day: Read<DeliveryStats>;
+  /** The last 24 hours in intervals of 15 minutes. */
+  readonly today: Read<DeliveryStats>;
+  /** The 24 hours before them. */
+  readonly before: Read<DeliveryStats>;
   /** The only tenant of the token; undefined for several. */
   readonly tenant: string | undefined;
   /** The most severe first. */
@@ -63,7 +65,9 @@ export function useHome(): Home {
   const tenant = onlyTenant(me?.tenants);
   const slo = allowed(metricScopes, `/v1/metrics/slo${changedQuery(new URLSearchParams(), { tenant: tenant ?? "" })}`);
   const objectives = useRead<SloAnswer>(tenant === undefined ? undefined : slo, { everySeconds: 60 });
-  const day = useRead<DeliveryStats>(allowed(["webhooks:read"], dayPath(nowMs)), { everySeconds: 60 });
+  const { today: todayWindow, before: beforeWindow } = twoDays(nowMs);
+  const today = useRead<DeliveryStats>(allowed(["webhooks:read"], dayPath(todayWindow)), { everySeconds: 60 });
+  const before = useRead<DeliveryStats>(allowed(["webhooks:read"], dayPath(beforeWindow)));
   const needs = useMemo(
     () =>
       needsOf({
@@ -76,7 +80,7 @@ export function useHome(): Home {
       }),
     [partners, counts.data, recent.data, health.data, objectives.data, nowMs],
   );
-  const reads = [counts, recent, health, objectives, day];
+  const reads = [counts, recent, health, objectives, today, before];
   const refresh = (): void => {
     setTurn(turn + 1);
     for (const read of reads) read.refresh();
@@ -85,7 +89,7 @@ export function useHome(): Home {
   const isKnown =
     (hasDetails || problem !== undefined) && reads.every(({ data, isReading }) => data !== undefined || !isReading);
   const read = readOf(partners, refresh);
-  return { partners: read, details, counts, health, objectives, day, tenant, needs, isKnown, refresh };
+  return { partners: read, details, counts, health, objectives, today, before, tenant, needs, isKnown, refresh };
 }
 
 /** By whole intervals, so that equal requests have equal paths. */
@@ -95,8 +99,8 @@ function recentPath(nowMs: number): string {
   return `/webhooks/stats${changedQuery(new URLSearchParams(), { from, step: "5m", group_by: "partner" })}`;
 }
 
-function dayPath(nowMs: number): string {
-  return `/webhooks/stats${changedQuery(new URLSearchParams(), { ...twoDays(nowMs), step: "15m" })}`;
+function dayPath(window: { readonly from: string; readonly to: string }): string {
+  return `/webhooks/stats${changedQuery(new URLSearchParams(), { ...window, step: "15m" })}`;
 }
 
 function onlyTenant(tenants: readonly string[] | undefined): string | undefined {

@@ -86,10 +86,10 @@ export function deliveryStatsRoute({ history }: { readonly history: Pick<EventRe
       const advice = "use a longer step, such as 1h, a shorter window, or one partner or tenant";
       throw invalidField("invalid_step", "step", `there are more than ${deliveryStatsRowsMax} rows; ${advice}`);
     }
-    const { rows, isComplete } = found;
-    const [from, to] = [read.fromMs, read.toMs].map((ms) => new Date(ms).toISOString());
-    const window = { from, to, step_seconds: read.stepMs / secondMs };
-    return { data: rows, meta: { ...window, group_by: read.groupBy ?? null, complete: isComplete } };
+    const { rows, totals, isComplete, completeFromMs } = found;
+    const [from, to, completeFrom] = [read.fromMs, read.toMs, completeFromMs].map((ms) => new Date(ms).toISOString());
+    const window = { from, to, step_seconds: read.stepMs / secondMs, group_by: read.groupBy ?? null };
+    return { data: rows, totals, meta: { ...window, complete: isComplete, complete_from: completeFrom } };
   });
 }
 

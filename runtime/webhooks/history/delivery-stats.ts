@@ -1,4 +1,9 @@
-import { type deliveryGroups, deliveryStatsRowsMax, type DeliveryStatsRow } from "../../../api/delivery-stats.ts";
+import {
+  type deliveryGroups,
+  deliveryStatsRowsMax,
+  type DeliveryStatsRow,
+  type DeliveryTotals,
+} from "../../../api/delivery-stats.ts";
 import { createTimeSlices } from "../../../limits/time-slices.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { cellsMax, durationOf, firstBucket, rollupCounters, type RollupCounter } from "../event-index/rollups.ts";
@@ -24,8 +29,12 @@ export interface DeliveryStatsQuery extends PartnerAccess {
 
 export interface DeliveryStatsRead {
   readonly rows: readonly DeliveryStatsRow[];
+  /** Figures of all rows. */
+  readonly totals: DeliveryTotals;
   /** False if figures of the window may be missing. */
   readonly isComplete: boolean;
+  /** Start of the part of the window whose figures are complete, Unix milliseconds. */
+  readonly completeFromMs: number;
 }
 
 const [half, most] = [0.5, 0.95];
@@ -76,7 +85,12 @@ export async function readDeliveryStats(
   });
   await slices.collect(reading);
   if (rows.isFull) return undefined;
-  return { rows: rowsOf(rows, query), isComplete: rollupsReachMs <= fromMs };
+  return {
+    rows: rowsOf(rows, query),
+    totals: figuresOf(sumOf(rows), query),
+    isComplete: rollupsReachMs <= fromMs,
+    completeFromMs: Math.min(Math.max(rollupsReachMs, fromMs), toMs),
+  };
 }
 
 function tenantTest({ tenants, tenant }: DeliveryStatsQuery): (name: string) => boolean {
@@ -98,21 +112,33 @@ function rowsOf({ groups }: Rows, query: DeliveryStatsQuery): readonly DeliveryS
   const rows = [...groups].flatMap(([group, steps]) => [...steps].map(([step, cells]) => ({ group, step, cells })));
   return rows
     .toSorted((a, b) => a.step - b.step || (a.group < b.group ? -1 : 1))
-    .map(({ group, step, cells }) => {
-      const count = (counter: RollupCounter): number => cells[rollupCounters.indexOf(counter)] ?? 0;
-      return {
-        at: new Date(query.fromMs + step * query.stepMs).toISOString(),
-        partner: query.groupBy === "partner" ? group : null,
-        tenant: query.groupBy === "tenant" ? group : null,
-        accepted: isAboutEvents(query) ? count("accepted") : null,
-        attempts: count("attempts"),
-        delivered: count("delivered"),
-        failed: count("failed"),
-        retried: count("retried"),
-        p50_ms: percentileOf(cells, half),
-        p95_ms: percentileOf(cells, most),
-      };
-    });
+    .map(({ group, step, cells }) => ({
+      at: new Date(query.fromMs + step * query.stepMs).toISOString(),
+      partner: query.groupBy === "partner" ? group : null,
+      tenant: query.groupBy === "tenant" ? group : null,
+      ...figuresOf(cells, query),
+    }));
+}
+
+function sumOf({ groups }: Rows): Cells {
+  const sums = new Uint32Array(cellsMax);
+  for (const steps of groups.values())
+    for (const cells of steps.values())
+      for (const [cell, count] of cells.entries()) sums[cell] = (sums[cell] ?? 0) + count;
+  return sums;
+}
+
+function figuresOf(cells: Cells, query: DeliveryStatsQuery): DeliveryTotals {
+  const count = (counter: RollupCounter): number => cells[rollupCounters.indexOf(counter)] ?? 0;
+  return {
+    accepted: isAboutEvents(query) ? count("accepted") : null,
+    attempts: count("attempts"),
+    delivered: count("delivered"),
+    failed: count("failed"),
+    retried: count("retried"),
+    p50_ms: percentileOf(cells, half),
+    p95_ms: percentileOf(cells, most),
+  };
 }
 
 /** The duration at this share of all attempts; null without any. Source: nearest rank. */

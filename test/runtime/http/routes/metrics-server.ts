@@ -173,7 +173,11 @@ export function metricsServerOver(
       events: async () => ({ items: [] }),
       nextEvents: async () => ({ items: [], nextSeq: 0 }),
       partnerStats: async () => ({ points: [], isComplete: true }),
-      deliveryStats: async () => ({ rows: [], isComplete: true }),
+      deliveryStats: async () => {
+        const durations = { p50_ms: null, p95_ms: null };
+        const totals = { accepted: null, attempts: 0, delivered: 0, failed: 0, retried: 0, ...durations };
+        return { rows: [], totals, isComplete: true, completeFromMs: 0 };
+      },
       endWaits: () => undefined,
       eventIdUse: async () => undefined,
     },

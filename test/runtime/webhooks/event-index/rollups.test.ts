@@ -50,6 +50,7 @@ function countsOf(rollups: Rollups): Readonly<Record<string, number>> {
 
 const rowsOf = async (attempts: readonly RolledAttempt[], query: Partial<DeliveryStatsQuery> = {}) =>
   (await statsOf(attempts, query))?.rows ?? [];
+const totalsOf = async (attempts: readonly RolledAttempt[]) => (await statsOf(attempts, { groupBy: "tenant" }))?.totals;
 const statsOf = (attempts: readonly RolledAttempt[], query: Partial<DeliveryStatsQuery> = {}) => {
   const columns = new IndexColumns();
   for (const attempt of attempts) columns.rollups.addAttempt(attempt);
@@ -113,6 +114,7 @@ test("rows of groups sum up to the rows of all, and percentiles are those of all
           }
       }
       const [whole] = await rowsOf(attempts, { stepMs: 6 * hourMs });
+      expect(whole).toMatchObject({ ...(await totalsOf(attempts)) });
       const durations = attempts.flatMap(({ durationMs }) => durationMs ?? []).toSorted((a, b) => a - b);
       const exact = durations[Math.ceil(0.95 * durations.length) - 1];
       expect(whole?.p95_ms === null).toBe(exact === undefined);
@@ -179,5 +181,36 @@ test("figures may be missing while there is no index", async () => {
   const stream = { state: async () => undefined, open: async () => Promise.reject(new Error("no stream")) };
   const index = createEventIndex({ stream, attempts: { lastSeq: async () => 0 }, clock: new ManualClock() });
   const window = { fromMs: startMs, toMs: startMs + hourMs, stepMs: hourMs };
-  expect(await readDeliveryStats(index, { tenants: ["*"], ...window })).toMatchObject({ isComplete: false });
+  expect(await readDeliveryStats(index, { tenants: ["*"], ...window })).toMatchObject({
+    isComplete: false,
+    completeFromMs: window.toMs,
+  });
+});
+
+test("totals have the percentiles of the whole window", async () => {
+  const durations = [10, 10, 10, 800];
+  const attempts = durations.map(
+    (durationMs, hour) =>
+      ({
+        tenant: "acme",
+        partner: `a/${hour}`,
+        atMs: startMs + hour * hourMs,
+        outcome: "retried",
+        durationMs,
+      }) as const,
+  );
+  const totals = await totalsOf(attempts);
+  expect(totals).toMatchObject({ attempts: 4, retried: 4, delivered: 0, p50_ms: 10 });
+  expect(totals?.p95_ms).toBeGreaterThan(700);
+});
+
+test("figures are complete from where the rollups begin", async () => {
+  const begin = async (rollupsReachMs: number) => {
+    const read = async () => ({ columns: new IndexColumns(), reachMs: 0, attemptsReachMs: 0, rollupsReachMs });
+    const window = { fromMs: startMs, toMs: startMs + hourMs, stepMs: hourMs };
+    const found = await readDeliveryStats({ read }, { tenants: ["*"], ...window });
+    return [found?.isComplete, (found?.completeFromMs ?? 0) - startMs];
+  };
+  expect(await begin(0)).toEqual([true, 0]);
+  expect(await begin(startMs + 7 * minuteMs)).toEqual([false, 7 * minuteMs]);
 });
