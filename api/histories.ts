@@ -25,6 +25,9 @@ import {
 export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
 export type DeliveryStates = typeof deliveryStates;
 export type DeliveryState = DeliveryStates[number];
+/** States by which events are listed. `failed`: `rejected` or `dead`. */
+export const listedStates = [...deliveryStates, "failed"] as const;
+export type ListedState = (typeof listedStates)[number];
 export const signingSchemes = ["HmacV1", "StandardWebhooks", "HttpMessageSignatures"] as const;
 /** Why a delivery waits. `retry`: for its next attempt. `turn`: for a place, or it is in work. */
 export const waitKinds = [

@@ -1,6 +1,6 @@
 import { orders, waitSecondsMax } from "../../../api/events.ts";
 import { writtenTime } from "../../../api/documents.ts";
-import { deliveryStates } from "../../../api/histories.ts";
+import { listedStates } from "../../../api/histories.ts";
 import { words } from "../../../api/schema.ts";
 import { cursor, limit, paging, parameter, pathParameter, textParameter, type Operation } from "./operation.ts";
 
@@ -50,7 +50,7 @@ export const listOperation: Operation = {
     textParameter("before_id", "End before this event"),
     textParameter("type", "Event type or type pattern", {}, { example: "payout.*" }),
     textParameter("partner", "Only events with a delivery to this partner", {}, { example: "default/acme" }),
-    parameter("state", "Only events with a delivery in this state", words(deliveryStates)),
+    parameter("state", "Only events with a delivery in this state; failed: rejected or dead", words(listedStates)),
     textParameter(
       "status",
       "Only events with a delivery whose last response had this status or status class, or none",

@@ -1,5 +1,5 @@
 import { orders, pageItemsDefault, pageItemsMax, waitSecondsMax } from "../../../api/events.ts";
-import { deliveryStates } from "../../../api/histories.ts";
+import { listedStates } from "../../../api/histories.ts";
 import { invalidField } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import { shown } from "../../metrics/request/known-names.ts";
@@ -30,7 +30,7 @@ export function readEventQuery(
     beforeId: readOne(query, "before_id"),
     type: readOne(query, "type"),
     partner: readOne(query, "partner"),
-    state: readWord(query, "state", deliveryStates),
+    state: readWord(query, "state", listedStates),
     status: readStatus(query),
     reason: readReason(query),
   };

@@ -1,4 +1,4 @@
-import type { EventSummary, DeliveryState } from "../../../api/histories.ts";
+import type { EventSummary, DeliveryState, ListedState } from "../../../api/histories.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { visibleSeq, type HistoryDeps, standingsOf, waitingPartners } from "./history.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
@@ -49,7 +49,7 @@ export interface EventQuery extends PartnerAccess {
   /** `namespace/name`: only events with a delivery to it. */
   readonly partner?: string;
   /** Only events with a delivery in this state, to {@link partner} if given. */
-  readonly state?: DeliveryState;
+  readonly state?: ListedState;
   /** Only events with a delivery whose last attempt had such a status, likewise. */
   readonly status?: StatusRange;
   /** Only events with a delivery that has this reason, likewise. */
@@ -158,10 +158,15 @@ export function isWanted(query: EventQuery, { deliveries }: EventSummary): boole
   return deliveries.some(
     (delivery) =>
       (partner ?? delivery.partner) === delivery.partner &&
-      (state ?? delivery.state) === delivery.state &&
+      isInState(delivery.state, state) &&
       (reason ?? delivery.reason) === delivery.reason &&
       (status === undefined || (delivery.attempts > 0 && isWithin(status, delivery.status ?? 0))),
   );
+}
+
+function isInState(state: DeliveryState, wanted: ListedState | undefined): boolean {
+  if (wanted === "failed") return state === "rejected" || state === "dead";
+  return wanted === undefined || state === wanted;
 }
 
 /** Whether a status lies in the range. */

@@ -1,4 +1,4 @@
-import { type DeliveryState } from "../../../api/histories.ts";
+import type { ListedState } from "../../../api/histories.ts";
 import type { EventSummary } from "../../../api/histories.ts";
 import type { HeldReason } from "../../../crds/config.ts";
 import { createTimeSlices } from "../../../limits/time-slices.ts";
@@ -227,15 +227,16 @@ function searchOf(deps: IndexedDeps, query: EventQuery, bounds: SeqBounds, isAsc
 }
 
 /** Kinds of the last row of a delivery in a state. A delivery that waits has retried, or has no row. */
-const kindsOf: Readonly<Record<DeliveryState, readonly RowKind[]>> = {
+const kindsOf: Readonly<Record<ListedState, readonly RowKind[]>> = {
   delivered: ["delivered", "handled"],
   rejected: ["rejected", "disabled"],
   dead: ["dead"],
+  failed: ["rejected", "disabled", "dead"],
   in_delivery: ["retry"],
   held: ["retry"],
   not_routed: ["not_routed"],
 };
-const waitingStates: ReadonlySet<DeliveryState | undefined> = new Set(["in_delivery", "held", undefined]);
+const waitingStates: ReadonlySet<ListedState | undefined> = new Set(["in_delivery", "held", undefined]);
 /** Reasons of a delivery that waits, or that was not created: its last row tells another reason or there is none. */
 const heldReasons: ReadonlySet<string> = new Set<HeldReason | (typeof unconfiguredReasons)[number]>([
   "unresolved",

@@ -1,4 +1,4 @@
-import { deliveryStates } from "../../../../api/histories.ts";
+import { listedStates } from "../../../../api/histories.ts";
 import * as fc from "fast-check";
 import { percentileOf } from "../../../../limits/percentile.ts";
 import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
@@ -63,7 +63,7 @@ const filters: fc.Arbitrary<Partial<EventQuery>> = fc.record(
     partners: fc.subarray(["default/one", "default/two", "default/nobody"]),
     type: fc.constantFrom("payout.*", "order.made", "**"),
     partner: fc.constantFrom(...partnerNames.map((name) => `default/${name}`), "default/nobody"),
-    state: fc.constantFrom(...deliveryStates),
+    state: fc.constantFrom(...listedStates),
     status: fc.constantFrom({ min: 503, max: 503 }, { min: 500, max: 599 }, { min: 0, max: 0 }, { min: 200, max: 200 }),
     reason: fc.constantFrom("status_503", "status_404", "connect_timeout", "not_permitted"),
     limit: fc.constantFrom(7, 50, 200),
