@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Link, useQueryState } from "../router/router.tsx";
 import { inputTime, parseInputTime } from "./format.ts";
 import { usePreferences } from "./preferences.tsx";
@@ -91,12 +91,18 @@ export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Eleme
       >
         Custom
       </button>
-      {isOpen ? <CustomRange key={state.query.toString()} range={range} /> : null}
+      {isOpen ? <CustomRange key={state.query.toString()} range={range} hasFocus={range.preset !== undefined} /> : null}
     </div>
   );
 }
 
-function CustomRange({ range }: { readonly range: TimeRange }): JSX.Element {
+interface CustomRangeProps {
+  readonly range: TimeRange;
+  /** Whether the start gets the focus, after a click. */
+  readonly hasFocus: boolean;
+}
+
+function CustomRange({ range, hasFocus }: CustomRangeProps): JSX.Element {
   const state = useQueryState();
   const { zone } = usePreferences();
   const apply = (event: SubmitEvent): void => {
@@ -108,10 +114,20 @@ function CustomRange({ range }: { readonly range: TimeRange }): JSX.Element {
     };
     state.set({ range: null, from: time("from"), to: time("to"), cursor: null, page: null });
   };
+  const start = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (hasFocus) start.current?.focus();
+  }, [hasFocus]);
   const input = (name: "from" | "to", label: string): JSX.Element => (
     <label>
       <span>{label}</span>
-      <input type="datetime-local" step={1} name={name} value={inputTime(range[name], zone)} />
+      <input
+        {...(name === "from" ? { ref: start } : {})}
+        type="datetime-local"
+        step={1}
+        name={name}
+        value={inputTime(range[name], zone)}
+      />
     </label>
   );
   return (

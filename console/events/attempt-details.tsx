@@ -1,11 +1,12 @@
 import type { AttemptHistory, AttemptSignature } from "../../api/histories.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
-import { CopyButton } from "../components/copy-button.tsx";
 import { Facts } from "../components/data-table.tsx";
-import { formatMs, formatTime, formatWord } from "../components/format.ts";
+import { formatMs, formatWord } from "../components/format.ts";
+import { useFormatTime } from "../components/preferences.tsx";
 import { ReplayLink } from "../webhooks/links.tsx";
-import { TextBlock } from "./package-section.tsx";
+import { RequestPart } from "./request-part.tsx";
+import { CopiedText, headerText, TextBlock } from "./text-block.tsx";
 import { PhaseTable, Waterfall } from "./waterfall.tsx";
 
 interface AttemptDetailsProps {
@@ -14,12 +15,15 @@ interface AttemptDetailsProps {
   readonly attempt: AttemptHistory;
   readonly scaleMs: number;
   readonly isOpen: boolean;
+  /** The event as its producer sent it; undefined while it is read. */
+  readonly event: string | undefined;
 }
 
-/** One attempt: a line with its waterfall; opened, all that is known of it. */
-export function AttemptDetails({ partner, attempt, scaleMs, isOpen }: AttemptDetailsProps): JSX.Element {
+/** One attempt: a line with its waterfall; opened, its request, its response and its phases. */
+export function AttemptDetails({ partner, attempt, scaleMs, isOpen, event }: AttemptDetailsProps): JSX.Element {
   const { attempt: number, at, duration_ms: ms, settlement, replay_id: replay, pod } = attempt;
   // Each region of the page has a name of its own.
+  const formatTime = useFormatTime();
   const of = `attempt ${number} to ${partner}`;
   return (
     <details class="attempt" open={isOpen}>
@@ -33,29 +37,32 @@ export function AttemptDetails({ partner, attempt, scaleMs, isOpen }: AttemptDet
       <div class="attempt-body">
         <Facts
           facts={[
-            ["Followed by", settlement === undefined ? undefined : settlementText(settlement)],
+            ["Result", settlement === undefined ? undefined : settlementText(settlement, formatTime)],
             ["Replay", replay === null ? undefined : <ReplayLink id={replay} />],
             ["Pod", pod === undefined ? undefined : <code>{pod}</code>],
           ]}
         />
         <div class="attempt-columns">
+          <Part title="Request">
+            <RequestPart attempt={attempt} event={event} of={of} />
+          </Part>
+          <Part title="Response">
+            <ResponsePart attempt={attempt} of={of} />
+          </Part>
           <Part title="Phases">
             <PhaseTable attempt={attempt} of={of} />
           </Part>
-          <Part title="Answer">
-            <AnswerPart attempt={attempt} of={of} />
+          <Part title="Signature">
+            <SignedPart signed={attempt.signed} of={of} />
           </Part>
         </div>
-        <Part title="Verify by hand">
-          <SignedPart signed={attempt.signed} of={of} />
-        </Part>
       </div>
     </details>
   );
 }
 
 function answerBadge({ status, error }: AttemptHistory): JSX.Element {
-  if (status === null) return <Badge state="failed" label={formatWord(error?.reason ?? "no answer")} />;
+  if (status === null) return <Badge state="failed" label={formatWord(error?.reason ?? "no response")} />;
   return <Badge state={String(status)} tone={toneOf(status)} label={`HTTP ${status}`} />;
 }
 
@@ -64,7 +71,10 @@ function toneOf(status: number): "good" | "warn" | "bad" {
   return status < 500 ? "warn" : "bad";
 }
 
-function settlementText({ kind, at }: NonNullable<AttemptHistory["settlement"]>): string {
+function settlementText(
+  { kind, at }: NonNullable<AttemptHistory["settlement"]>,
+  formatTime: (at: string) => string,
+): string {
   return at === undefined ? formatWord(kind) : `${formatWord(kind)}, due ${formatTime(at)}`;
 }
 
@@ -82,12 +92,12 @@ function Part({ title, children }: PartProps): JSX.Element {
   );
 }
 
-interface AnswerPartProps {
+interface ResponsePartProps {
   readonly attempt: AttemptHistory;
   readonly of: string;
 }
 
-function AnswerPart({ attempt, of }: AnswerPartProps): JSX.Element {
+function ResponsePart({ attempt, of }: ResponsePartProps): JSX.Element {
   const { response, error, warnings = [] } = attempt;
   const lines = warnings.map((text) => <p key={text}>Warning: {text}</p>);
   if (response === null) {
@@ -101,21 +111,24 @@ function AnswerPart({ attempt, of }: AnswerPartProps): JSX.Element {
   const { headers, body, body_truncated: isCut } = response;
   return (
     <>
+      <p class="request-line">
+        <code>HTTP {attempt.status}</code>
+      </p>
       {lines}
-      <HeaderLines headers={headers} what={`Headers of the answer, ${of}`} />
-      {body === "" ? <p class="quiet">No body.</p> : <TextBlock text={body} what={`Body of the answer, ${of}`} />}
-      {isCut ? <p class="quiet">Only the start of the body is kept.</p> : null}
+      <HeaderLines headers={headers} what={`Response headers, ${of}`} />
+      {body === "" ? <p class="quiet">No body.</p> : <TextBlock text={body} what={`Response body, ${of}`} />}
+      {isCut ? <p class="quiet">Only the start of the body is stored.</p> : null}
     </>
   );
 }
 
 const hiddenWhy =
-  "In the text below, the address of the endpoint is replaced, since only the partner may see it. Put it back before " +
-  "you sign the text.";
+  "Your token does not show the address of the endpoint, so it is replaced in the text below. Insert it before you sign " +
+  "the text.";
 const withoutTextWhy: Readonly<Record<string, string>> = {
-  too_long: "The text under the signature is longer than 16 KiB.",
-  older_attempt: "The text under the signature is shown for the newest 64 attempts only.",
-  unknown_scheme: "A later version made the attempt, with a scheme that this one does not know.",
+  too_long: "The signed text is longer than 16 KiB.",
+  older_attempt: "The signed text is shown for the newest 64 attempts only.",
+  unknown_scheme: "A later version made the attempt, with a scheme that this version does not support.",
 };
 
 interface SignedPartProps {
@@ -134,14 +147,11 @@ function SignedPart({ signed, of }: SignedPartProps): JSX.Element {
         Scheme <code>{scheme}</code>, {keys.length === 1 ? "key" : "keys"} <code>{keys.join(", ")}</code>.{" "}
         {isHidden ? hiddenWhy : "Sign the text below with your key and compare the result with the header."}
       </p>
-      <HeaderLines headers={headers} what={`AttemptSignature headers, ${of}`} hasCopy />
+      <HeaderLines headers={headers} what={`Signature headers, ${of}`} hasCopy />
       {canonical === null ? (
-        <p class="quiet">{withoutTextWhy[reason ?? ""] ?? "The text under the signature is not known."}</p>
+        <p class="quiet">{withoutTextWhy[reason ?? ""] ?? "The signed text is not available."}</p>
       ) : (
-        <div class="copied">
-          <TextBlock text={canonical} what={`The text under the signature, ${of}`} />
-          <CopyButton text={canonical} what={`the text under the signature, ${of}`} />
-        </div>
+        <CopiedText text={canonical} what={`Signed text, ${of}`} />
       )}
     </>
   );
@@ -154,14 +164,7 @@ interface HeaderLinesProps {
 }
 
 function HeaderLines({ headers, what, hasCopy = false }: HeaderLinesProps): JSX.Element | null {
-  const text = Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join("\n");
+  const text = headerText(Object.entries(headers));
   if (text === "") return null;
-  return (
-    <div class="copied">
-      <TextBlock text={text} what={what} />
-      {hasCopy ? <CopyButton text={text} what={what} /> : null}
-    </div>
-  );
+  return hasCopy ? <CopiedText text={text} what={what} /> : <TextBlock text={text} what={what} />;
 }

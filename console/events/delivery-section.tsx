@@ -2,33 +2,65 @@ import type { DeliveryHistory } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { Empty } from "../components/empty.tsx";
-import { formatNumber, formatWord } from "../components/format.ts";
+import { formatCount, formatMs, formatNumber, formatWord } from "../components/format.ts";
 import { Countdown, Timestamp } from "../components/timestamp.tsx";
-import { Section } from "../components/page.tsx";
-import { partnerPath } from "../webhooks/links.tsx";
 import { Link } from "../router/router.tsx";
+import { partnerPath } from "../webhooks/links.tsx";
 import { AttemptDetails } from "./attempt-details.tsx";
+import { resultText } from "./delivery-order.ts";
 import { scaleOf } from "./phases.ts";
 import { waitWhy } from "./wait-why.ts";
 
 /** Attempts that are shown at once; a replayed event may have many. */
 const attemptsShownMax = 50;
 
-/** A delivery with its attempts, the newest first. */
-export function DeliverySection({ delivery }: { readonly delivery: DeliveryHistory }): JSX.Element {
-  const { partner, state, reason, generation, handled, attempts } = delivery;
+interface DeliverySectionProps {
+  readonly delivery: DeliveryHistory;
+  /** The event as its producer sent it; undefined while it is read. */
+  readonly event: string | undefined;
+  readonly isOpen: boolean;
+  readonly onToggle: (partner: string) => void;
+}
+
+/** A delivery in a line; opened, with its attempts, the newest first. */
+export function DeliverySection({ delivery, event, isOpen, onToggle }: DeliverySectionProps): JSX.Element {
+  const { partner, state, attempts } = delivery;
+  const last = attempts.at(-1);
+  const result = resultText({ ...delivery, status: last?.status ?? null, attempts: attempts.length });
+  const toggle = (click: MouseEvent): void => {
+    click.preventDefault();
+    onToggle(partner);
+  };
+  return (
+    <details class="delivery" open={isOpen}>
+      <summary onClick={toggle}>
+        <h3>{partner}</h3>
+        <Badge state={state} />
+        <span class="quiet">{result}</span>
+        <span class="number">{last === undefined ? "" : formatMs(last.duration_ms)}</span>
+        {last === undefined ? <span /> : <Timestamp at={last.at} />}
+      </summary>
+      {isOpen ? <DeliveryBody delivery={delivery} event={event} /> : null}
+    </details>
+  );
+}
+
+type DeliveryBodyProps = Pick<DeliverySectionProps, "delivery" | "event">;
+
+function DeliveryBody({ delivery, event }: DeliveryBodyProps): JSX.Element {
+  const { partner, generation, handled, attempts } = delivery;
   const newest = attempts.toReversed();
   const shown = newest.slice(0, attemptsShownMax);
   const scaleMs = scaleOf(shown);
   const why = [
-    ...(reason === null || saysReason(delivery) ? [] : [formatWord(reason)]),
     ...(handled === null ? [] : ["acknowledged by hand"]),
     ...(generation === undefined || generation === 0 ? [] : [`replayed ${times(generation)}`]),
   ];
   return (
-    <Section title={`To ${partner}`} actions={<Link to={partnerPath(partner)}>Partner</Link>}>
+    <div class="delivery-body">
       <p class="delivery-line">
-        <Badge state={state} /> {why.join(", ")} <NextAttempt delivery={delivery} /> <Waits delivery={delivery} />
+        <Link to={partnerPath(partner)}>Partner page</Link> <span>{why.join(", ")}</span>{" "}
+        <NextAttempt delivery={delivery} /> <Waits delivery={delivery} />
       </p>
       {shown.length === 0 ? (
         <Empty title="No attempt yet" why={noAttemptWhy(delivery)} />
@@ -41,20 +73,16 @@ export function DeliverySection({ delivery }: { readonly delivery: DeliveryHisto
               attempt={attempt}
               scaleMs={scaleMs}
               isOpen={index === 0}
+              event={event}
             />
           ))}
         </div>
       )}
       {newest.length > shown.length ? (
-        <p class="lead">And {formatNumber(newest.length - shown.length)} earlier attempts, in the API.</p>
+        <p class="quiet">{formatCount(newest.length - shown.length, "earlier attempt")} in the API.</p>
       ) : null}
-    </Section>
+    </div>
   );
-}
-
-/** Whether the sentence about the wait has the reason too. */
-function saysReason({ reason, waiting }: DeliveryHistory): boolean {
-  return reason !== null && waitWhy(waiting)?.includes(reason) === true;
 }
 
 function times(count: number): string {

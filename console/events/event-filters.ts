@@ -1,18 +1,26 @@
 // Parts of the pages of events and of one event. Nothing here reads the address.
-import type { FilterField } from "../components/filter-form.tsx";
 import { formatTime, formatWord } from "../components/format.ts";
+import { timePresets, timeRangeOf } from "../components/time-range.tsx";
 import { changedQuery } from "../router/place.ts";
 import { deliveryStates } from "../webhooks/delivery-states.ts";
 
-/** Filters of the list of events; each is a parameter of the page and of the API. */
-export const eventFields: readonly FilterField[] = [
-  { name: "from", label: "From (UTC)", kind: "time" },
-  { name: "to", label: "To (UTC)", kind: "time" },
+/** A filter of the list of events; a parameter of the page and of the API. */
+export interface EventField {
+  readonly name: string;
+  readonly label: string;
+  /** @default any text, with known values as suggestions */
+  readonly options?: readonly string[];
+  /** @default "any" */
+  readonly placeholder?: string;
+}
+
+/** Filters besides the time range, in their order. */
+export const eventFields: readonly EventField[] = [
+  { name: "partner", label: "Partner" },
+  { name: "state", label: "State", options: ["failed", ...deliveryStates] },
   { name: "type", label: "Type", placeholder: "payout.*" },
-  { name: "partner", label: "Partner", placeholder: "namespace/name" },
-  { name: "state", label: "State", kind: "select", options: deliveryStates },
-  { name: "status", label: "HTTP status", placeholder: "503, 5xx or none" },
-  { name: "reason", label: "Reason", placeholder: "status_503" },
+  { name: "status", label: "HTTP status" },
+  { name: "reason", label: "Reason" },
 ];
 
 const pageItems = 50;
@@ -22,10 +30,25 @@ const dayMs = 86_400_000;
 /** The filters that are set, by name. */
 export type EventFilters = Readonly<Record<string, string>>;
 
-/** The filters of an address. */
-export function filtersOf(query: URLSearchParams): EventFilters {
-  const set = eventFields.map(({ name }) => [name, query.get(name) ?? ""] as const);
-  return Object.fromEntries(set.filter(([, value]) => value !== ""));
+/**
+ * The filters of an address at a time, for the API. The last 24 hours are its default, so they have no `from`; the other
+ * presets begin at a time.
+ */
+export function filtersOf(query: URLSearchParams, nowMs: number): EventFilters {
+  const set = ["from", "to", ...eventFields.map(({ name }) => name)].map(
+    (name) => [name, query.get(name) ?? ""] as const,
+  );
+  const filters = Object.fromEntries(set.filter(([, value]) => value !== ""));
+  const { preset, from } = timeRangeOf(query, nowMs);
+  return preset === undefined || preset === "24h" ? filters : { from, ...filters };
+}
+
+/** The time range of an address in words: `Last 1 h`. */
+export function rangeText(query: URLSearchParams, nowMs: number, format: (at: string) => string): string {
+  const { preset, from, to } = timeRangeOf(query, nowMs);
+  const label = timePresets.find(({ name }) => name === preset)?.label;
+  if (label !== undefined) return `Last ${label}`;
+  return query.get("to") === null ? `Since ${format(from)}` : `${format(from)} to ${format(to)}`;
 }
 
 /** The path of a page of the list, newest first. */
@@ -49,13 +72,13 @@ export function windowOf({ from, to }: EventFilters, nowMs: number): { readonly 
 
 /** True when only deliveries that ended without success can match. */
 export function meansFailed({ state, status, reason }: EventFilters): boolean {
-  if (state !== undefined) return state === "rejected" || state === "dead";
+  if (state !== undefined) return ["failed", "rejected", "dead"].includes(state);
   return reason !== undefined || (status !== undefined && !status.startsWith("2"));
 }
 
-/** True when a window of a replay selects exactly these events; else their ids have to be named. */
+/** True when a window of a replay selects exactly these deliveries; else the ids of the events have to be named. */
 export function isWindowEnough({ state, status, reason }: EventFilters): boolean {
-  return state === undefined && status === undefined && reason === undefined;
+  return (state === undefined || state === "failed") && status === undefined && reason === undefined;
 }
 
 /** What the filters select, in words. */
@@ -65,7 +88,7 @@ export function filterWords(filters: EventFilters, nowMs: number): readonly stri
     type: (value) => `of type ${value}`,
     partner: (value) => `to ${value}`,
     state: (value) => `in state ${formatWord(value)}`,
-    status: (value) => (value === "none" ? "without an answer" : `with HTTP status ${value}`),
+    status: (value) => (value === "none" ? "without a response" : `with HTTP status ${value}`),
     reason: (value) => `with reason ${value}`,
   };
   const shown = Object.entries(words).flatMap(([name, say]) => {

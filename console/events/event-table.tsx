@@ -1,9 +1,10 @@
 import type { EventSummary } from "../../api/histories.ts";
 import type { JSX } from "preact";
-import { DataTable, type Column } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
-import { DeliveryLines, EventLink } from "../webhooks/links.tsx";
+import { useQueryState } from "../router/router.tsx";
+import { EventLink } from "../webhooks/links.tsx";
+import { DeliveryCounts, DeliveryList, FirstDelivery } from "./delivery-list.tsx";
 
 interface EventTableProps {
   readonly rows: readonly EventSummary[];
@@ -12,47 +13,116 @@ interface EventTableProps {
   readonly hasMore: boolean;
 }
 
-const columns: readonly Column<EventSummary>[] = [
-  { header: "Event", cell: ({ event_id }) => <EventLink id={event_id} /> },
-  { header: "Accepted", cell: ({ accepted_at }) => <Timestamp at={accepted_at} /> },
-  { header: "Type", cell: ({ type }) => <code>{type}</code> },
-  { header: "Tenant", cell: ({ tenant }) => <code>{tenant}</code> },
-  { header: "Deliveries", cell: ({ deliveries }) => <DeliveryLines deliveries={deliveries} /> },
-];
+const headers = ["Event", "Accepted", "Deliveries", "Partner, last result", "Type", "Tenant"];
+/** Rows whose deliveries the address can name. */
+const openMax = 20;
 
-/** Events, with the state of each delivery. */
+/** Events, a line each. A click on the counts shows the deliveries; the address names the rows that show them. */
 export function EventTable({ rows, isFiltered, hasMore }: EventTableProps): JSX.Element {
+  const state = useQueryState();
+  const open = state.query.getAll("open");
+  if (rows.length === 0) return <NoEvents isFiltered={isFiltered} hasMore={hasMore} />;
+  const toggle = (id: string): void => {
+    const others = open.filter((one) => one !== id);
+    state.set({ open: others.length < open.length ? others : [...others, id].slice(-openMax) }, true);
+  };
   return (
-    <DataTable
-      caption="Events"
-      columns={columns}
-      rows={rows}
-      rowKey={({ tenant, event_id }) => `${tenant} ${event_id}`}
-      empty={<NoEvents isFiltered={isFiltered} hasMore={hasMore} />}
-    />
+    <div class="table-wrap" role="region" aria-label="Events" tabIndex={0}>
+      <table class="event-table">
+        <caption class="hidden">Events</caption>
+        <thead>
+          <tr>
+            {headers.map((header) => (
+              <th key={header} scope="col">
+                {header}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {rows.map((row) => (
+          <EventRow
+            key={`${row.tenant} ${row.event_id}`}
+            row={row}
+            partner={state.get("partner")}
+            isOpen={open.includes(row.event_id)}
+            onToggle={toggle}
+          />
+        ))}
+      </table>
+    </div>
+  );
+}
+
+interface EventRowProps {
+  readonly row: EventSummary;
+  readonly partner: string;
+  readonly isOpen: boolean;
+  readonly onToggle: (id: string) => void;
+}
+
+function EventRow({ row, partner, isOpen, onToggle }: EventRowProps): JSX.Element {
+  const { event_id: id, deliveries, type, tenant, accepted_at: acceptedAt } = row;
+  return (
+    <tbody>
+      <tr class="event-row">
+        <th scope="row">
+          <EventLink id={id} />
+        </th>
+        <td class="event-time">
+          <Timestamp at={acceptedAt} />
+        </td>
+        <td class="event-states">
+          <button
+            type="button"
+            class="bare"
+            aria-expanded={isOpen}
+            disabled={deliveries.length === 0}
+            onClick={() => onToggle(id)}
+          >
+            <DeliveryCounts deliveries={deliveries} />
+            <span class="hidden"> of {id}</span>
+          </button>
+        </td>
+        <td class="event-first">
+          <FirstDelivery deliveries={deliveries} partner={partner} />
+        </td>
+        <td class="event-type">
+          <code title={type}>{type}</code>
+        </td>
+        <td class="event-tenant">
+          <code>{tenant}</code>
+        </td>
+      </tr>
+      {isOpen ? (
+        <tr class="event-details">
+          <td colSpan={headers.length}>
+            <DeliveryList eventId={id} deliveries={deliveries} />
+          </td>
+        </tr>
+      ) : null}
+    </tbody>
   );
 }
 
 function NoEvents({ isFiltered, hasMore }: Omit<EventTableProps, "rows">): JSX.Element {
-  if (hasMore) {
+  if (hasMore)
     return (
-      <Empty title="Nothing matches so far" why="Older events were not looked at yet." next="Go on at the next page." />
+      <Empty title="No matches on this page" why="Older events were not searched yet." next="Open the next page." />
     );
-  }
   if (isFiltered) {
     return (
       <Empty
         title="No events match"
-        why="No event of this time that your token may see fits every filter."
-        next="Remove a filter, or choose an earlier start. Without a start the list shows one day."
+        why="No event in this time range that your token may see matches all filters."
+        next="Remove a filter or choose a longer time range."
       />
     );
   }
   return (
     <Empty
-      title="No events in the last day"
-      why="No producer sent one for a tenant that your token may see."
-      next="Send one with POST /webhooks/events, or choose an earlier start."
+      title="No events in the last 24 hours"
+      why="No producer sent an event for a tenant that your token may see."
+      next="Send one with POST /events, or choose a longer time range."
     />
   );
 }

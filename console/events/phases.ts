@@ -9,10 +9,10 @@ export interface Phase {
 }
 
 const labels: Readonly<Record<keyof PhasesMs, string>> = {
-  dns: "Name look-up",
-  connect: "TCP connection",
+  dns: "DNS lookup",
+  connect: "TCP connect",
   tls: "TLS handshake",
-  first_byte: "Wait for the answer",
+  first_byte: "Waiting (TTFB)",
 };
 
 /** The phases one after another. The rest is the request's bytes and the answer's body. */
@@ -26,7 +26,7 @@ export function phasesOf({ phases_ms: phases, duration_ms: total }: AttemptHisto
     startMs += ms;
   }
   const rest = Math.round((total - startMs) * 10) / 10;
-  return rest > 0 ? [...found, { name: "rest", label: "Bytes of request and answer", startMs, ms: rest }] : found;
+  return rest > 0 ? [...found, { name: "rest", label: "Transfer", startMs, ms: rest }] : found;
 }
 
 /** The longest of some attempts, so that their waterfalls have one scale. Milliseconds, at least one. */

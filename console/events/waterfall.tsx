@@ -44,8 +44,8 @@ const columns: readonly Column<Phase>[] = [
       </>
     ),
   },
-  { header: "Begins at", cell: ({ startMs }) => formatMs(startMs), isNumber: true },
-  { header: "Takes", cell: ({ ms }) => formatMs(ms), isNumber: true },
+  { header: "Start", cell: ({ startMs }) => formatMs(startMs), isNumber: true },
+  { header: "Duration", cell: ({ ms }) => formatMs(ms), isNumber: true },
 ];
 
 interface PhaseTableProps {
@@ -67,7 +67,7 @@ export function PhaseTable({ attempt, of }: PhaseTableProps): JSX.Element {
         rowKey={({ name }) => name}
         empty={<p>No phases.</p>}
       />
-      {isReused ? <p class="quiet">Sent over a connection that was open already.</p> : null}
+      {isReused ? <p class="quiet">Sent over a reused connection.</p> : null}
     </>
   );
 }

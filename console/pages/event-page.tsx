@@ -3,16 +3,20 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
+import { countStates, failuresFirst, isFailed } from "../events/delivery-order.ts";
 import { DeliverySection } from "../events/delivery-section.tsx";
 import { PackageSection } from "../events/package-section.tsx";
+import { useRawEvent, type RawEvent } from "../events/use-raw-event.ts";
 import type { PageProps } from "../page-entry.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Facts } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
-import { Page } from "../components/page.tsx";
+import { Page, Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
+import { Badge } from "../components/badge.tsx";
 import { pathTo } from "../router/place.ts";
+import { useQueryState } from "../router/router.tsx";
 import { StartReplay } from "../webhooks/start-replay.tsx";
 
 /** While a delivery goes on; an ended one is read less often, since replays begin anew. */
@@ -27,6 +31,7 @@ export function EventPage({ parameters }: PageProps): JSX.Element {
   const [isOpen, setOpen] = useState(true);
   const path = `/webhooks${pathTo("events", id)}`;
   const read = useRead<EventHistory>(path, { everySeconds: isOpen ? everySecondsOpen : everySecondsEnded });
+  const raw = useRawEvent(path);
   const isGoingOn = read.data?.deliveries.some(({ state }) => state === "in_delivery") ?? true;
   if (isGoingOn !== isOpen) setOpen(isGoingOn);
   return (
@@ -37,7 +42,7 @@ export function EventPage({ parameters }: PageProps): JSX.Element {
           <CopyButton text={id} what="the event id" />
           {mayUse(me, ["webhooks:replay"]) ? (
             <button type="button" aria-expanded={isReplaying} onClick={() => setReplaying(!isReplaying)}>
-              Replay this event
+              Replay event
             </button>
           ) : null}
         </>
@@ -47,7 +52,7 @@ export function EventPage({ parameters }: PageProps): JSX.Element {
         <StartReplay
           path="/webhooks/replay"
           action="Replay"
-          what={["Every delivery of this event that your token may see, also those that were delivered already."]}
+          what={["All deliveries of this event that your token may see, including delivered ones."]}
           body={() => Promise.resolve({ event_ids: [id] })}
           onClose={() => setReplaying(false)}
         />
@@ -56,8 +61,8 @@ export function EventPage({ parameters }: PageProps): JSX.Element {
         {(history) => (
           <>
             <EventFacts history={history} />
-            <Deliveries history={history} />
-            <PackageSection path={path} />
+            <Deliveries history={history} raw={raw} />
+            <PackageSection raw={raw} />
           </>
         )}
       </Reading>
@@ -78,29 +83,66 @@ function EventFacts({ history }: { readonly history: EventHistory }): JSX.Elemen
         ["Tenant", member("tenant")],
         ["Producer", member("producer")],
         ["Version", member("version")],
-        ["Happened", typeof event["ts"] === "string" ? <Timestamp at={event["ts"]} /> : undefined],
+        ["Event time", typeof event["ts"] === "string" ? <Timestamp at={event["ts"]} /> : undefined],
         ["Accepted", acceptedAt === undefined ? undefined : <Timestamp at={acceptedAt} />],
-        ["Not for every partner since", routedAt === null ? undefined : <Timestamp at={routedAt} />],
+        ["Not routed to every partner since", routedAt === null ? undefined : <Timestamp at={routedAt} />],
       ]}
     />
   );
 }
 
-function Deliveries({ history: { deliveries, routed_at: routedAt } }: { readonly history: EventHistory }): JSX.Element {
+interface DeliveriesProps {
+  readonly history: EventHistory;
+  readonly raw: RawEvent;
+}
+
+/** Of `open` in the address: no delivery is open. */
+const noneOpen = "none";
+
+/** Failed deliveries first, the first of them open. The address names the open ones once somebody opens another. */
+function Deliveries({ history: { deliveries, routed_at: routedAt }, raw }: DeliveriesProps): JSX.Element {
+  const state = useQueryState();
   if (deliveries.length === 0) {
     return (
       <Empty
         title="No deliveries"
         why={routedAt === null ? "The event is not routed yet." : "No partner subscribes to this type and tenant."}
-        next="A replay delivers it once a partner subscribes."
+        next="Replay the event after a partner subscribes."
       />
     );
   }
+  const ordered = failuresFirst(deliveries);
+  const named = state.query.getAll("open");
+  const open = named.length > 0 ? named : openAtFirst(ordered);
+  const toggle = (partner: string): void => {
+    const others = open.filter((one) => one !== partner && one !== noneOpen);
+    const next = open.includes(partner) ? others : [...others, partner];
+    state.set({ open: next.length === 0 ? noneOpen : next }, true);
+  };
   return (
-    <>
-      {deliveries.map((delivery) => (
-        <DeliverySection key={delivery.partner} delivery={delivery} />
+    <Section
+      title={`Deliveries (${deliveries.length})`}
+      actions={countStates(deliveries).map(([one, count]) => (
+        <Badge key={one} state={one} label={`${count} ${one.replaceAll("_", " ")}`} />
       ))}
-    </>
+    >
+      <div class="delivery-stack">
+        {ordered.map((delivery) => (
+          <DeliverySection
+            key={delivery.partner}
+            delivery={delivery}
+            event={raw.text}
+            isOpen={open.includes(delivery.partner)}
+            onToggle={toggle}
+          />
+        ))}
+      </div>
+    </Section>
   );
+}
+
+/** The first failed delivery, or the only one. */
+function openAtFirst(ordered: EventHistory["deliveries"]): readonly string[] {
+  const [first] = ordered;
+  return first !== undefined && (ordered.length === 1 || isFailed(first)) ? [first.partner] : [];
 }

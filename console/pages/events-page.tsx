@@ -1,16 +1,26 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
-import { FilterForm } from "../components/filter-form.tsx";
 import { Badge } from "../components/badge.tsx";
 import { Page } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
+import { useFormatTime } from "../components/preferences.tsx";
 import { ProblemNotice } from "../components/problem-notice.tsx";
 import { Reading } from "../components/reading.tsx";
+import { changedQuery } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
-import { eventFields, filterWords, filtersOf, isWindowEnough, meansFailed } from "../events/event-filters.ts";
+import {
+  filterWords,
+  filtersOf,
+  isWindowEnough,
+  meansFailed,
+  rangeText,
+  type EventFilters,
+} from "../events/event-filters.ts";
 import { EventTable } from "../events/event-table.tsx";
+import { FilterBar } from "../events/filter-bar.tsx";
 import { replayBody } from "../events/replay-body.ts";
+import { useKnownValues } from "../events/use-known-values.ts";
 import { useLiveEvents, type LiveEvents } from "../events/use-live-events.ts";
 import { StartReplay } from "../webhooks/start-replay.tsx";
 
@@ -19,15 +29,25 @@ export function EventsPage(): JSX.Element {
   const state = useQueryState();
   const { me } = useSession();
   const [isReplaying, setReplaying] = useState(false);
-  const filters = filtersOf(state.query);
+  const [turn, setTurn] = useState(0);
+  const formatTime = useFormatTime();
+  const range = changedQuery(state.query, { open: null, follow: null });
+  // The start of a preset is fixed until the filters change or the list is refreshed, so that its pages belong together.
+  const nowMs = useMemo(() => Date.now(), [range, turn]);
+  const filters = useMemo(() => filtersOf(new URLSearchParams(range), nowMs), [range, nowMs]);
   const cursor = state.get("cursor");
   const isFollowing = state.get("follow") === "1" && cursor === "";
   const events = useLiveEvents(filters, cursor, isFollowing);
   const { read, rows } = events;
+  const known = useKnownValues(rows);
+  const refresh = (): void => {
+    setTurn((before) => before + 1);
+    read.refresh();
+  };
   return (
     <Page
       title="Events"
-      lead="Newest first. Without a start, the last day."
+      lead={`${rangeText(state.query, nowMs, formatTime)}, newest first`}
       actions={
         <>
           <FollowState events={events} isFollowing={isFollowing} />
@@ -38,25 +58,25 @@ export function EventsPage(): JSX.Element {
           >
             {isFollowing ? "Stop following" : "Follow"}
           </button>
-          <button type="button" onClick={read.refresh}>
+          <button type="button" onClick={refresh}>
             Refresh
           </button>
           {mayUse(me, ["webhooks:replay"]) ? (
             <button type="button" aria-expanded={isReplaying} onClick={() => setReplaying(!isReplaying)}>
-              Replay all that match
+              Replay matching
             </button>
           ) : null}
         </>
       }
     >
-      <FilterForm fields={eventFields} />
-      {isReplaying ? <ReplayMatches key={state.query.toString()} onClose={() => setReplaying(false)} /> : null}
+      <FilterBar known={known} />
+      {isReplaying ? <ReplayMatches key={range} filters={filters} onClose={() => setReplaying(false)} /> : null}
       {events.follow.problem === undefined ? null : <ProblemNotice problem={events.follow.problem} />}
       <Reading read={read} what="the events" lines={16}>
         {({ meta }) => (
           <>
             {meta.complete === false ? (
-              <p class="notice warn">The index does not reach back to the start. Older events may be missing here.</p>
+              <p class="notice warn">The index of this pod starts later. Older events may be missing.</p>
             ) : null}
             <EventTable rows={rows} isFiltered={Object.keys(filters).length > 0} hasMore={meta.cursor !== null} />
             <Pager cursor={meta.cursor} />
@@ -74,16 +94,19 @@ interface FollowStateProps {
 
 function FollowState({ events: { follow, read }, isFollowing }: FollowStateProps): JSX.Element | null {
   if (!isFollowing) return null;
-  if (follow.state === "failing") return <Badge state="failing" label="following fails" />;
+  if (follow.state === "failing") return <Badge state="failing" label="following failed" />;
   if (follow.state === "on" || read.data?.meta.newest !== undefined) return <Badge state="ok" label="following" />;
-  return <Badge state="off" label="waits" />;
+  return <Badge state="off" label="connecting" />;
 }
 
-function ReplayMatches({ onClose }: { readonly onClose: () => void }): JSX.Element {
+interface ReplayMatchesProps {
+  readonly filters: EventFilters;
+  readonly onClose: () => void;
+}
+
+function ReplayMatches({ filters, onClose }: ReplayMatchesProps): JSX.Element {
   const { api } = useSession();
-  const { query } = useQueryState();
   const [nowMs] = useState(() => Date.now());
-  const filters = filtersOf(query);
   const what = [
     `Deliveries of events ${filterWords(filters, nowMs).join(", ")}.`,
     meansFailed(filters) ? "Only deliveries that ended without success." : "Also those that were delivered already.",

@@ -1,7 +1,4 @@
-import type { DeliverySummary } from "../../api/histories.ts";
 import type { JSX } from "preact";
-import { Badge } from "../components/badge.tsx";
-import { formatWord } from "../components/format.ts";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 
@@ -32,32 +29,4 @@ export function ReplayLink({ id }: { readonly id: string }): JSX.Element {
       {id}
     </Link>
   );
-}
-
-/** The deliveries of an event: state, partner, last answer, attempts. */
-export function DeliveryLines({ deliveries }: { readonly deliveries: readonly DeliverySummary[] }): JSX.Element {
-  if (deliveries.length === 0) return <span class="quiet">no partner subscribes to it</span>;
-  return (
-    <ul class="plain deliveries">
-      {deliveries.map(({ partner, state, reason, status, attempts }) => (
-        <li key={partner}>
-          <Badge state={state} /> <PartnerLink partner={partner} />{" "}
-          <span class="quiet">{answerOf({ reason, status, attempts })}</span>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function answerOf({ reason, status, attempts = 0 }: AnswerParts): string {
-  const shown = typeof status === "number" ? [`HTTP ${status}`] : [];
-  const why = reason === null || reason === `status_${status}` ? [] : [formatWord(reason)];
-  const tries = attempts > 1 ? [`${attempts} attempts`] : [];
-  return [...shown, ...why, ...tries].join(", ");
-}
-
-interface AnswerParts {
-  readonly reason: string | null;
-  readonly status: number | null | undefined;
-  readonly attempts: number | undefined;
 }

@@ -3,9 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { Answer, ApiClient } from "../../console/api/client.ts";
 import {
   eventsPath,
+  filtersOf,
   filterWords,
   followPath,
   meansFailed,
+  rangeText,
   windowOf,
   type EventFilters,
 } from "../../console/events/event-filters.ts";
@@ -35,6 +37,11 @@ describe("a replay of what filters select", () => {
       { status: "503" },
       { event_ids: ["a", "b"], only_failed: true },
     ],
+    [
+      "takes the window for failed deliveries, which a replay can select",
+      { state: "failed", partner: "default/acme" },
+      { ...day, partners: ["default/acme"], only_failed: true },
+    ],
     ["names the ids of delivered events, delivered ones too", { state: "delivered" }, { event_ids: ["a", "b"] }],
   ];
   test.each(rows)("%s", async (_title, filters, body) => {
@@ -57,6 +64,7 @@ describe("a replay of what filters select", () => {
 test.each([
   [{}, false],
   [{ state: "dead" }, true],
+  [{ state: "failed" }, true],
   [{ state: "delivered", reason: "dns" }, false],
   [{ status: "5xx" }, true],
   [{ status: "none" }, true],
@@ -64,6 +72,22 @@ test.each([
   [{ reason: "timeout" }, true],
 ])("filters %j mean only failed deliveries: %s", (filters, isMeant) => {
   expect(meansFailed(filters)).toBe(isMeant);
+});
+
+test.each([
+  ["", {}, "Last 24 h"],
+  ["range=24h&state=dead", { state: "dead" }, "Last 24 h"],
+  ["range=1h", { from: "2026-03-02T11:00:00.000Z" }, "Last 1 h"],
+  ["range=15m&cursor=7&open=e-1", { from: "2026-03-02T11:45:00.000Z" }, "Last 15 min"],
+  ["range=1h&from=2026-03-02T10:00:00.000Z", { from: "2026-03-02T10:00:00.000Z" }, "Since 2026-03-02T10:00:00.000Z"],
+  [
+    "to=2026-03-02T10:00:00.000Z",
+    { to: "2026-03-02T10:00:00.000Z" },
+    `${day.from.replace("T12", "T10")} to 2026-03-02T10:00:00.000Z`,
+  ],
+])("the address %j has the filters %j", (query, filters, range) => {
+  expect(filtersOf(new URLSearchParams(query), nowMs)).toEqual(filters);
+  expect(rangeText(new URLSearchParams(query), nowMs, (at) => at)).toBe(range);
 });
 
 test("paths encode what readers type", () => {
@@ -78,7 +102,7 @@ test("filters are said in words", () => {
   expect(filterWords({ status: "none", partner: "default/acme" }, nowMs)).toEqual([
     "accepted from 2026-03-01 12:00:00 UTC to 2026-03-02 12:00:00 UTC",
     "to default/acme",
-    "without an answer",
+    "without a response",
   ]);
 });
 

@@ -58,7 +58,7 @@ export const pageRows: readonly PageRow[] = [
     heading: "default/north-ledger",
     sees: ["Try again"],
   },
-  { name: "events", path: "/events", heading: "Events", sees: ["evt-payout-0003-created", "HTTP 200"] },
+  { name: "events", path: "/events", heading: "Events", sees: ["evt-payout-0003-created", "2 delivered"] },
   {
     name: "events-by-status",
     path: "/events?status=4xx",
@@ -68,9 +68,15 @@ export const pageRows: readonly PageRow[] = [
   { name: "events-without-match", path: "/events?type=nothing.here", heading: "Events", sees: ["No events match"] },
   {
     name: "event",
-    path: ({ events }) => `/events/${events.retried}`,
+    path: ({ events }) => `/events/${events.retried}?open=default/acme-payments`,
     heading: "evt-payout-0001-processed",
-    sees: ["HTTP 503", "Wait for the answer", "X-Signature", '"payout_id": "payout-0001"'],
+    sees: [
+      "POST http://127.0.0.1",
+      "X-Webhook-Producer: payouts",
+      "HTTP 503",
+      "Waiting (TTFB)",
+      '"payout_id": "payout-0001"',
+    ],
   },
   {
     name: "event-not-visible",

@@ -25,7 +25,7 @@ async function filterByStatus(visitor: ConsoleVisitor): Promise<void> {
   const { page } = tab;
   await visit(tab, { name: "events", path: "/events", heading: "Events", sees: [installation.events.retried] });
   await page.getByLabel("HTTP status").fill("4xx");
-  await page.getByRole("button", { name: "Apply" }).click();
+  await page.keyboard.press("Enter");
   await page.waitForURL(`${installation.url}/console/events?status=4xx`);
   await expectRows(tab, [installation.events.rejected]);
   const other = await open();
@@ -54,7 +54,7 @@ async function followEvents({ installation, open, visit }: ConsoleVisitor): Prom
   await page.getByRole("link", { name: eventId }).waitFor();
   expect(await page.locator("tbody tr").first().innerText()).toContain(eventId);
   // Its deliveries go on, and the row with them.
-  await page.locator("tbody tr", { hasText: eventId }).getByText("HTTP 200").first().waitFor();
+  await page.locator("tbody tr", { hasText: eventId }).getByText("2 delivered").first().waitFor();
   expect(await page.evaluate(() => "isSamePage" in globalThis)).toBe(true);
 }
 
@@ -63,7 +63,7 @@ async function replayMatches({ installation, open, visit }: ConsoleVisitor): Pro
   const { page } = tab;
   const { rejected } = installation.events;
   await visit(tab, { name: "events", path: "/events?status=4xx", heading: "Events", sees: [rejected] });
-  await page.getByRole("button", { name: "Replay all that match" }).click();
+  await page.getByRole("button", { name: "Replay matching" }).click();
   await page.getByRole("button", { name: "Dry run" }).click();
   const start = page.getByRole("button", { name: "Replay 1 delivery" });
   await start.waitFor();

@@ -1,0 +1,53 @@
+// Which deliveries of an event come first, and how they are counted.
+import type { DeliveryState, DeliverySummary } from "../../api/histories.ts";
+import { waitWhy } from "./wait-why.ts";
+
+/** What a person looks for first: failures, then what waits, then what is done. */
+const order: readonly DeliveryState[] = ["dead", "rejected", "held", "in_delivery", "not_routed", "delivered"];
+
+interface Stated {
+  readonly partner: string;
+  readonly state: DeliveryState;
+}
+
+/** Deliveries, failures first, then by partner. @param partner that comes first in any state */
+export function failuresFirst<Delivery extends Stated>(
+  deliveries: readonly Delivery[],
+  partner = "",
+): readonly Delivery[] {
+  const rank = (delivery: Stated): number => (delivery.partner === partner ? -1 : order.indexOf(delivery.state));
+  return deliveries.toSorted((a, b) => rank(a) - rank(b) || a.partner.localeCompare(b.partner));
+}
+
+/** Numbers of deliveries by state, failures first. */
+export function countStates(
+  deliveries: readonly Stated[],
+): readonly (readonly [state: DeliveryState, count: number])[] {
+  return order.flatMap((state) => {
+    const count = deliveries.filter((delivery) => delivery.state === state).length;
+    return count === 0 ? [] : [[state, count] as const];
+  });
+}
+
+/** Whether a delivery ended without success. */
+export function isFailed({ state }: Pick<Stated, "state">): boolean {
+  return state === "dead" || state === "rejected";
+}
+
+/** What the last result of a delivery is told from. */
+type LastResult = Pick<DeliverySummary, "state" | "reason" | "status" | "attempts"> & {
+  /** Undefined from servers of earlier versions. */
+  readonly waiting?: DeliverySummary["waiting"] | undefined;
+};
+
+/** The result of the newest attempt and what the delivery waits for: `HTTP 503, 4 attempts`. */
+export function resultText({ state, reason, status, attempts, waiting }: LastResult): string {
+  const wait = waitWhy(waiting);
+  const isShown = reason === null || reason === `status_${status}` || (state === "held" && wait !== undefined);
+  return [
+    ...(status === null ? [] : [`HTTP ${status}`]),
+    ...(isShown ? [] : [reason.replaceAll("_", " ")]),
+    ...(attempts > 1 ? [`${attempts} attempts`] : []),
+    ...(wait === undefined ? [] : [wait]),
+  ].join(", ");
+}

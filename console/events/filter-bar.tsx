@@ -1,0 +1,93 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { formatWord } from "../components/format.ts";
+import { TimeRangePicker } from "../components/time-range.tsx";
+import { Link, useQueryState } from "../router/router.tsx";
+import { eventFields, type EventField } from "./event-filters.ts";
+import type { KnownValues } from "./use-known-values.ts";
+
+const valueLengthMax = 512;
+
+/** Time range and filters in one row. Each applies at once and is in the address; the list starts at its first page. */
+export function FilterBar({ known }: { readonly known: KnownValues }): JSX.Element {
+  const state = useQueryState();
+  const isFiltered = eventFields.some(({ name }) => state.get(name) !== "");
+  const none = Object.fromEntries(["cursor", ...eventFields.map(({ name }) => name)].map((name) => [name, null]));
+  return (
+    <div class="filter-bar">
+      <TimeRangePicker />
+      {eventFields.map((field) => (
+        <FieldInput
+          key={field.name}
+          field={field}
+          known={known[field.name] ?? []}
+          value={state.get(field.name)}
+          onApply={(value) => state.set({ [field.name]: value, cursor: null })}
+        />
+      ))}
+      {isFiltered ? <Link to={state.to(none)}>Clear filters</Link> : null}
+    </div>
+  );
+}
+
+interface FieldInputProps {
+  readonly field: EventField;
+  readonly known: readonly string[];
+  readonly value: string;
+  readonly onApply: (value: string) => void;
+}
+
+function FieldInput({ field, known, value, onApply }: FieldInputProps): JSX.Element {
+  const { name, label, placeholder = "any", options } = field;
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  if (options !== undefined) {
+    return (
+      <label>
+        <span>{label}</span>
+        <select name={name} value={value} onChange={(event) => onApply(event.currentTarget.value)}>
+          <option value="">any</option>
+          {options.map((option) => (
+            <option key={option} value={option}>
+              {formatWord(option)}
+            </option>
+          ))}
+        </select>
+      </label>
+    );
+  }
+  const apply = (text: string): void => {
+    if (text.trim() !== value) onApply(text.trim());
+  };
+  return (
+    <label>
+      <span>{label}</span>
+      <input
+        type="text"
+        name={name}
+        list={`known-${name}`}
+        value={typed}
+        placeholder={placeholder}
+        maxLength={valueLengthMax}
+        autoComplete="off"
+        spellcheck={false}
+        onInput={(event) => {
+          setTyped(event.currentTarget.value);
+          if (isChoice(event)) apply(event.currentTarget.value);
+        }}
+        onChange={(event) => apply(event.currentTarget.value)}
+      />
+      <datalist id={`known-${name}`}>
+        {known.map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+/** A choice from the list of a field applies at once. Browsers report it without the type of typed text. */
+function isChoice(event: Event): boolean {
+  const { inputType } = event as Partial<InputEvent>;
+  return inputType === undefined || inputType === "insertReplacementText";
+}

@@ -1,0 +1,98 @@
+import * as fc from "fast-check";
+import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
+import type { PartnerSummary } from "../../api/partners.ts";
+import { describe, expect, test } from "vitest";
+import { countStates, failuresFirst, resultText } from "../../console/events/delivery-order.ts";
+import { deliveryPath } from "../../console/events/event-paths.ts";
+import { knownValues } from "../../console/events/use-known-values.ts";
+import { sentBody } from "../../console/events/use-raw-event.ts";
+import { spliceAttempt } from "../../runtime/webhooks/signing/signed-request.ts";
+
+function deliveryTo(
+  partner: string,
+  state: DeliverySummary["state"],
+  more: Partial<DeliverySummary> = {},
+): DeliverySummary {
+  return { partner, state, reason: null, status: 200, attempts: 1, waiting: null, ...more };
+}
+
+const deliveries = [
+  deliveryTo("a", "delivered"),
+  deliveryTo("b", "in_delivery"),
+  deliveryTo("c", "dead"),
+  deliveryTo("d", "delivered"),
+  deliveryTo("e", "held"),
+  deliveryTo("f", "rejected"),
+  deliveryTo("g", "not_routed"),
+];
+
+describe("deliveries of an event", () => {
+  test("are failures first, then what waits, then what is done", () => {
+    expect(failuresFirst(deliveries).map(({ partner }) => partner)).toEqual(["c", "f", "e", "b", "g", "a", "d"]);
+    expect(failuresFirst(deliveries, "d")[0]?.partner).toBe("d");
+  });
+
+  test("are counted by state in the same order", () => {
+    expect(countStates(deliveries)).toEqual([
+      ["dead", 1],
+      ["rejected", 1],
+      ["held", 1],
+      ["in_delivery", 1],
+      ["not_routed", 1],
+      ["delivered", 2],
+    ]);
+    expect(countStates([])).toEqual([]);
+  });
+
+  const paused = { kind: "paused", reason: null, since: null, until: null } as const;
+  const held = { ...paused, kind: "held", reason: "unresolved: NotFound" } as const;
+  test.each<readonly [string, Partial<DeliverySummary>, string]>([
+    ["a success", {}, "HTTP 200"],
+    ["a status with its own reason", { status: 503, reason: "status_503", attempts: 4 }, "HTTP 503, 4 attempts"],
+    ["a failure without a response", { status: null, reason: "connect_timeout" }, "connect timeout"],
+    ["one that waits", { status: null, attempts: 0, waiting: paused }, "The partner is paused"],
+    [
+      "one that is held, with its reason once",
+      { state: "held", status: null, attempts: 0, reason: "unresolved", waiting: held },
+      "The partner is held: unresolved: NotFound",
+    ],
+  ])("state the result of %s", (_, more, text) => {
+    expect(resultText({ ...deliveryTo("a", "in_delivery"), ...more })).toBe(text);
+  });
+
+  test("have addresses that encode their names", () => {
+    expect(deliveryPath("e/1?x", "default/acme")).toBe("/events/e%2F1%3Fx?open=default%2Facme");
+  });
+});
+
+test("filters offer what exists, sorted and once", () => {
+  const partner = (name: string, types: readonly string[]) =>
+    ({ partner: name, subscriptions: [{ types }] }) as unknown as PartnerSummary;
+  const row = {
+    type: "card.settled",
+    deliveries: [deliveryTo("default/gone", "dead", { status: 503, reason: "status_503" })],
+  } as unknown as EventSummary;
+  const offered = {
+    partners: [partner("default/b", ["payout.*"]), partner("default/a", ["payout.*"])],
+    reasons: ["dns"],
+  };
+  expect(knownValues(offered, [row, row])).toEqual({
+    partner: ["default/a", "default/b", "default/gone"],
+    type: ["card.settled", "payout.*"],
+    status: ["none", "2xx", "4xx", "5xx", "503"],
+    reason: ["dns", "status_503"],
+  });
+});
+
+test("the body of an attempt has the bytes that were signed", () => {
+  const white = fc.constantFrom("", " ", "\n", "\r\n\t");
+  const text = fc.tuple(fc.dictionary(fc.string(), fc.jsonValue()), white, white).map(([value, inner, after]) => {
+    const json = JSON.stringify(value);
+    return `${json.slice(0, -1)}${inner}}${after}`;
+  });
+  fc.assert(
+    fc.property(text, fc.integer({ min: 1, max: 9_999 }), (event, attempt) => {
+      expect(sentBody(event, attempt)).toBe(Buffer.from(spliceAttempt(Buffer.from(event), attempt)).toString());
+    }),
+  );
+});
