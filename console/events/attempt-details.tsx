@@ -123,8 +123,8 @@ function ResponsePart({ attempt, of }: ResponsePartProps): JSX.Element {
 }
 
 const hiddenWhy =
-  "Your token does not show the address of the endpoint, so it is replaced in the text below. Insert it before you sign " +
-  "the text.";
+  "Your token does not show the address of the endpoint, so it is replaced in the text below. Insert it before you " +
+  "sign the text.";
 const withoutTextWhy: Readonly<Record<string, string>> = {
   too_long: "The signed text is longer than 16 KiB.",
   older_attempt: "The signed text is shown for the newest 64 attempts only.",

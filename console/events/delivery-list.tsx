@@ -3,8 +3,8 @@ import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { Link } from "../router/router.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
-import { countStates, failuresFirst, resultText } from "./delivery-order.ts";
-import { deliveryPath } from "./event-paths.ts";
+import { countStates, failuresFirst, resultText } from "./failures-first.ts";
+import { deliveryPath } from "./delivery-path.ts";
 
 /** Numbers of deliveries by state, failures first: `1 dead`, `9 delivered`. */
 export function DeliveryCounts({ deliveries }: { readonly deliveries: readonly DeliverySummary[] }): JSX.Element {

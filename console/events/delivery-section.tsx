@@ -7,7 +7,7 @@ import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { Link } from "../router/router.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
 import { AttemptDetails } from "./attempt-details.tsx";
-import { resultText } from "./delivery-order.ts";
+import { resultText } from "./failures-first.ts";
 import { scaleOf } from "./phases.ts";
 import { waitWhy } from "./wait-why.ts";
 

@@ -31,8 +31,7 @@ const dayMs = 86_400_000;
 export type EventFilters = Readonly<Record<string, string>>;
 
 /**
- * The filters of an address at a time, for the API. The last 24 hours are its default, so they have no `from`; the other
- * presets begin at a time.
+ * The filters of an address at a time, for the API. The last 24 hours are its default, so they have no `from`.
  */
 export function filtersOf(query: URLSearchParams, nowMs: number): EventFilters {
   const set = ["from", "to", ...eventFields.map(({ name }) => name)].map(

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
-import { countStates, failuresFirst, isFailed } from "../events/delivery-order.ts";
+import { countStates, failuresFirst, isFailed } from "../events/failures-first.ts";
 import { DeliverySection } from "../events/delivery-section.tsx";
 import { PackageSection } from "../events/package-section.tsx";
 import { useRawEvent, type RawEvent } from "../events/use-raw-event.ts";

@@ -32,7 +32,7 @@ export function EventsPage(): JSX.Element {
   const [turn, setTurn] = useState(0);
   const formatTime = useFormatTime();
   const range = changedQuery(state.query, { open: null, follow: null });
-  // The start of a preset is fixed until the filters change or the list is refreshed, so that its pages belong together.
+  // A preset starts at the same time until filters change or the list is refreshed, so its pages belong together.
   const nowMs = useMemo(() => Date.now(), [range, turn]);
   const filters = useMemo(() => filtersOf(new URLSearchParams(range), nowMs), [range, nowMs]);
   const cursor = state.get("cursor");

@@ -3,7 +3,14 @@ import type { DeliveryState, DeliverySummary } from "../../api/histories.ts";
 import { waitWhy } from "./wait-why.ts";
 
 /** What a person looks for first: failures, then what waits, then what is done. */
-const order: readonly DeliveryState[] = ["dead", "rejected", "held", "in_delivery", "not_routed", "delivered"];
+const ranks: Readonly<Record<DeliveryState, number>> = {
+  dead: 0,
+  rejected: 1,
+  held: 2,
+  in_delivery: 3,
+  not_routed: 4,
+  delivered: 5,
+};
 
 interface Stated {
   readonly partner: string;
@@ -15,7 +22,7 @@ export function failuresFirst<Delivery extends Stated>(
   deliveries: readonly Delivery[],
   partner = "",
 ): readonly Delivery[] {
-  const rank = (delivery: Stated): number => (delivery.partner === partner ? -1 : order.indexOf(delivery.state));
+  const rank = (delivery: Stated): number => (delivery.partner === partner ? -1 : ranks[delivery.state]);
   return deliveries.toSorted((a, b) => rank(a) - rank(b) || a.partner.localeCompare(b.partner));
 }
 
@@ -23,7 +30,7 @@ export function failuresFirst<Delivery extends Stated>(
 export function countStates(
   deliveries: readonly Stated[],
 ): readonly (readonly [state: DeliveryState, count: number])[] {
-  return order.flatMap((state) => {
+  return (Object.keys(ranks) as DeliveryState[]).flatMap((state) => {
     const count = deliveries.filter((delivery) => delivery.state === state).length;
     return count === 0 ? [] : [[state, count] as const];
   });
