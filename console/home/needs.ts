@@ -109,7 +109,7 @@ export function objectiveNeeds(objectives: readonly Slo[]): readonly Need[] {
     .map((objective) => ({
       key: `objective ${objectivePath(objective, new URLSearchParams())}`,
       state: objective.status,
-      subject: objective.title ?? objective.name,
+      subject: `${objective.title ?? objective.name} (${objective.tenant})`,
       reason: budgetText(budgetLeft(objective)),
       since: null,
       to: objectivePath(objective, new URLSearchParams()),

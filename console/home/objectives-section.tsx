@@ -1,22 +1,27 @@
 import type { Slo } from "../../api/objectives.ts";
 import type { JSX } from "preact";
-import { formatCount } from "../components/format.ts";
+import { formatCount, formatNumber } from "../components/format.ts";
 import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
-import { changedQuery } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 import type { Home } from "./use-home.ts";
 
-/** Objectives of the token's tenant; a link if it has several. */
-export function ObjectivesSection({ home: { tenant, objectives } }: { readonly home: Home }): JSX.Element {
-  const list = `/slos${changedQuery(new URLSearchParams(), { tenant: tenant ?? "" })}`;
+/** Objectives of the token's tenants. */
+export function ObjectivesSection({ home: { objectives } }: { readonly home: Home }): JSX.Element {
+  const { read, tenants, choices } = objectives;
+  const hidden = (choices?.length ?? 0) - (tenants?.length ?? 0);
   return (
-    <Section title="Objectives" actions={<Link to={list}>All objectives</Link>}>
-      {tenant === undefined ? (
-        <p class="lead">Choose a tenant on the page SLOs to see its objectives.</p>
+    <Section title="Objectives" actions={<Link to="/slos">All objectives</Link>}>
+      {tenants === undefined ? (
+        <p class="lead">Objectives are counted by tenant. Open SLOs and enter one.</p>
       ) : (
-        <Reading read={objectives} what="the objectives" lines={1}>
-          {({ data }) => <p>{summaryOf(data)}</p>}
+        <Reading read={read} what="the objectives" lines={1}>
+          {(found) => (
+            <p>
+              {summaryOf(found)}
+              {hidden <= 0 ? "" : ` Those of ${formatCount(hidden, "more tenant")} are not counted here.`}
+            </p>
+          )}
         </Reading>
       )}
     </Section>
@@ -24,8 +29,10 @@ export function ObjectivesSection({ home: { tenant, objectives } }: { readonly h
 }
 
 function summaryOf(objectives: readonly Slo[]): string {
-  if (objectives.length === 0) return "No metric that your token may read has an objective.";
+  if (objectives.length === 0) return "No objectives on the metrics that your token may read.";
   const burning = objectives.filter(({ status }) => status === "critical" || status === "increasing").length;
   const all = formatCount(objectives.length, "objective");
-  return burning === 0 ? `${all}, none burning its error budget too fast.` : `${burning} of ${all} burning.`;
+  return burning === 0
+    ? `${all}. No error budget burns too fast.`
+    : `${formatNumber(burning)} of ${all} ${burning === 1 ? "burns its" : "burn their"} error budget too fast.`;
 }

@@ -1,6 +1,6 @@
 import type { HealthAnswer } from "../../api/catalog.ts";
 import type { DeliveryStats } from "../../api/delivery-stats.ts";
-import type { SloAnswer } from "../../api/objectives.ts";
+import type { Slo } from "../../api/objectives.ts";
 import type { PartnerDetail } from "../../api/partners.ts";
 import type { DeadLetterCount } from "../../api/replays.ts";
 import { useMemo, useState } from "preact/hooks";
@@ -8,6 +8,7 @@ import { mayUse, useSession } from "../api/session-context.ts";
 import type { ListPage } from "../api/types.ts";
 import { useRead, type Read } from "../api/use-read.ts";
 import { useNow } from "../components/timestamp.tsx";
+import { useObjectives, type Objectives } from "../objectives/use-objectives.ts";
 import { changedQuery } from "../router/place.ts";
 import { twoDays } from "./delivery-day.ts";
 import {
@@ -37,13 +38,12 @@ export interface Home {
   readonly details: readonly PartnerDetail[];
   readonly counts: Read<Counts>;
   readonly health: Read<HealthAnswer>;
-  readonly objectives: Read<SloAnswer>;
+  /** Of the tenants of the token. */
+  readonly objectives: Objectives;
   /** The last 24 hours in intervals of 15 minutes. */
   readonly today: Read<DeliveryStats>;
   /** The 24 hours before them. */
   readonly before: Read<DeliveryStats>;
-  /** The only tenant of the token; undefined for several. */
-  readonly tenant: string | undefined;
   /** The most severe first. */
   readonly needs: readonly Need[];
   /** False while something is read for the first time. */
@@ -62,9 +62,7 @@ export function useHome(): Home {
   const counts = useRead<Counts>(allowed(["webhooks:read"], "/webhooks/dead-letters/counts"), { everySeconds });
   const recent = useRead<DeliveryStats>(allowed(["webhooks:read"], recentPath(nowMs)), { everySeconds });
   const health = useRead<HealthAnswer>(allowed(metricScopes, "/v1/metrics/health"), { everySeconds });
-  const tenant = onlyTenant(me?.tenants);
-  const slo = allowed(metricScopes, `/v1/metrics/slo${changedQuery(new URLSearchParams(), { tenant: tenant ?? "" })}`);
-  const objectives = useRead<SloAnswer>(tenant === undefined ? undefined : slo, { everySeconds: 60 });
+  const objectives = useObjectives({}, mayUse(me, metricScopes));
   const { today: todayWindow, before: beforeWindow } = twoDays(nowMs);
   const today = useRead<DeliveryStats>(allowed(["webhooks:read"], dayPath(todayWindow)), { everySeconds: 60 });
   const before = useRead<DeliveryStats>(allowed(["webhooks:read"], dayPath(beforeWindow)));
@@ -75,12 +73,12 @@ export function useHome(): Home {
         counts: counts.data,
         recent: recent.data,
         health: health.data,
-        slos: objectives.data,
+        slos: objectives.read.data,
         nowMs,
       }),
-    [partners, counts.data, recent.data, health.data, objectives.data, nowMs],
+    [partners, counts.data, recent.data, health.data, objectives.read.data, nowMs],
   );
-  const reads = [counts, recent, health, objectives, today, before];
+  const reads = [counts, recent, health, today, before, ...(objectives.tenants === undefined ? [] : [objectives.read])];
   const refresh = (): void => {
     setTurn(turn + 1);
     for (const read of reads) read.refresh();
@@ -89,7 +87,7 @@ export function useHome(): Home {
   const isKnown =
     (hasDetails || problem !== undefined) && reads.every(({ data, isReading }) => data !== undefined || !isReading);
   const read = readOf(partners, refresh);
-  return { partners: read, details, counts, health, objectives, today, before, tenant, needs, isKnown, refresh };
+  return { partners: read, details, counts, health, objectives, today, before, needs, isKnown, refresh };
 }
 
 /** By whole intervals, so that equal requests have equal paths. */
@@ -103,16 +101,12 @@ function dayPath(window: { readonly from: string; readonly to: string }): string
   return `/webhooks/stats${changedQuery(new URLSearchParams(), { ...window, step: "15m" })}`;
 }
 
-function onlyTenant(tenants: readonly string[] | undefined): string | undefined {
-  return tenants?.length === 1 && tenants[0] !== "*" ? tenants[0] : undefined;
-}
-
 interface Sources {
   readonly partners: Partners;
   readonly counts: Counts | undefined;
   readonly recent: DeliveryStats | undefined;
   readonly health: HealthAnswer | undefined;
-  readonly slos: SloAnswer | undefined;
+  readonly slos: readonly Slo[] | undefined;
   readonly nowMs: number;
 }
 
@@ -125,7 +119,7 @@ function needsOf({ partners, counts, recent, health, slos, nowMs }: Sources): re
     ...failingNeeds(recent?.data ?? [], nowMs).filter(({ subject }) => !open.has(subject)),
     ...deadLetterNeeds(counts?.data ?? []),
     ...(health === undefined ? [] : metricsNeeds(health)),
-    ...objectiveNeeds(slos?.data ?? []),
+    ...objectiveNeeds(slos ?? []),
   ]);
 }
 

@@ -30,11 +30,16 @@ interface State {
   readonly isReading: boolean;
 }
 
-/** Reads objectives within the tenant, region and environment of the address. @param change more parameters */
-export function useObjectives(change: QueryChange = {}): Objectives {
+/**
+ * Reads objectives within the tenant, region and environment of the address.
+ *
+ * @param change more parameters
+ * @param isAllowed false: the token may not read any
+ */
+export function useObjectives(change: QueryChange = {}, isAllowed = true): Objectives {
   const { api, me } = useSession();
   const { get } = useQueryState();
-  const choices = choicesOf(me, "tenant");
+  const choices = isAllowed ? choicesOf(me, "tenant") : undefined;
   const tenants = get("tenant") === "" ? choices?.slice(0, tenantsMax) : [get("tenant")];
   const { region, environment } = { region: get("region"), environment: get("environment") };
   const paths = (tenants ?? []).map(

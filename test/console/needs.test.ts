@@ -101,8 +101,8 @@ test("burning objectives and failing stores need attention", () => {
       error_budget: { total: 0.1, remaining },
     }) as Pick<Slo, "name"> as Slo;
   expect(shown(objectiveNeeds([slo("x", "ok"), slo("y", "increasing"), slo("z", "critical", -0.03)]))).toEqual([
-    ["critical", "z: error budget burning, overspent by 30%", "/slos/z?domain=login&tenant=acme"],
-    ["increasing", "y: error budget burning, 20% left", "/slos/y?domain=login&tenant=acme"],
+    ["critical", "z (acme): error budget burning, overspent by 30%", "/slos/z?domain=login&tenant=acme"],
+    ["increasing", "y (acme): error budget burning, 20% left", "/slos/y?domain=login&tenant=acme"],
   ]);
   const health = {
     status: "degraded",

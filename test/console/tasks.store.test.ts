@@ -3,6 +3,7 @@ import { findBrowser, startConsoleBrowser, type ConsoleBrowser, type ConsoleTab 
 import { startConsoleInstallation, type ConsoleInstallation } from "./console-installation.ts";
 import { createConsoleVisitor, type ConsoleVisitor } from "./console-visitor.ts";
 import { deadLetterTasks } from "./tasks/dead-letter-tasks.ts";
+import { homeTasks } from "./tasks/home-tasks.ts";
 import { eventTasks } from "./tasks/event-tasks.ts";
 import { metricTasks } from "./tasks/metric-tasks.ts";
 import { partnerTasks } from "./tasks/partner-tasks.ts";
@@ -15,7 +16,7 @@ const taskMsMax = 30_000;
 
 const found = await findBrowser();
 // Dead letters end with their tasks, so they are last.
-const tasks = [...eventTasks, ...partnerTasks, ...metricTasks, ...deadLetterTasks].map(
+const tasks = [...homeTasks, ...eventTasks, ...partnerTasks, ...metricTasks, ...deadLetterTasks].map(
   (task) => [task.question, task] as const,
 );
 
