@@ -17,7 +17,7 @@ import {
 } from "./schema.ts";
 
 /** Version of the format of partial requests and their responses; any other version is rejected. */
-export const questionVersion = 1;
+export const partialRequestVersion = 1;
 /** Parts of a partial request besides the statistics. */
 export const bucketsPart = "buckets";
 export const newestPart = "newest";
@@ -110,13 +110,13 @@ export type PartialTimes = Static<typeof PartialTimes>;
 
 export const PartialQuestion = either([
   closedObject({
-    version: constant(questionVersion, "Version of the format"),
+    version: constant(partialRequestVersion, "Version of the format"),
     ask: ref(PartialAsk, "What is requested"),
     over: ref(PartialTimes, "Times of the values"),
   }),
   described(
     closedObject({
-      version: constant(questionVersion, "Version of the format"),
+      version: constant(partialRequestVersion, "Version of the format"),
       probe: described(
         closedObject({ region: text("Name of the region", name) }),
         "Asks only whether a region is served",

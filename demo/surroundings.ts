@@ -75,8 +75,8 @@ async function findStorePrograms(named: string | undefined, environment: SearchE
         "--prometheus, or run npm run tools -- prometheus in a checkout",
     );
   }
-  const beside = { PATH: `${dirname(prometheus)}:${environment["PATH"] ?? ""}` };
-  const [promtool] = await findPrograms("promtool", "prometheus", { ...environment, ...beside });
+  const sibling = { PATH: `${dirname(prometheus)}:${environment["PATH"] ?? ""}` };
+  const [promtool] = await findPrograms("promtool", "prometheus", { ...environment, ...sibling });
   if (promtool === undefined) throw new Error(`promtool was not found next to ${prometheus}: add it to PATH`);
   return { prometheus, promtool };
 }

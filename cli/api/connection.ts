@@ -25,7 +25,7 @@ export type Connect = () => Promise<ApiConnection>;
 /** That of `heliograph run`. */
 export const urlDefault = "http://127.0.0.1:8080";
 
-/** Flags of every command that asks a server. */
+/** Flags of every command that queries a server. */
 export const connectionFlags = [
   {
     name: "url",

@@ -3,7 +3,7 @@ import type { Flag, Given } from "../command-line/flags.ts";
 import { connectionFlags, connectionOf, type ApiConnection, type Connect } from "./connection.ts";
 import { createOutput, outputFlag, outputFormatOf, type Output, type OutputFormat } from "./output.ts";
 
-/** Arguments of every command that asks a server and prints its response. */
+/** Arguments of every command that queries a server and prints its response. */
 export interface ApiArguments {
   readonly connect: Connect;
   readonly format: OutputFormat;
@@ -27,7 +27,7 @@ interface ApiCommand<Args> extends Pick<Command, "summary" | "operands"> {
   readonly run: (connection: ApiConnection, args: ApiArguments & Args, output: Output) => Promise<ExitName | void>;
 }
 
-/** A command that asks a server and prints its response. */
+/** A command that queries a server and prints its response. */
 export function apiCommand<Args extends object>({
   flags = [],
   output = outputFlag,

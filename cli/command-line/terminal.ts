@@ -77,10 +77,10 @@ export function isInteractive(): boolean {
 }
 
 /** Asks a question that only `y` or `yes` confirms. */
-export async function confirm(question: string): Promise<boolean> {
+export async function confirm(prompt: string): Promise<boolean> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return /^y(?:es)?$/iu.test((await lines.question(`${question} [y/N] `)).trim());
+    return /^y(?:es)?$/iu.test((await lines.question(`${prompt} [y/N] `)).trim());
   } finally {
     lines.close();
   }

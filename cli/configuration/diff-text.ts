@@ -56,9 +56,9 @@ export function diffText(found: Found, form: TextForm): string {
   const lines = form === "text" ? textLines(resources) : markdownLines(resources);
   const more = events === null ? [] : ["", ...eventLines(events, form)];
   const queries = queriesOf(found);
-  const asked =
+  const recorded =
     queries === null ? [] : queryLines(queries, (heads, align, rows) => tableOf(form, { titles: heads, align }, rows));
-  const text = isDifferent(found) ? [...lines, ...more, ...asked] : ["No difference."];
+  const text = isDifferent(found) ? [...lines, ...more, ...recorded] : ["No difference."];
   return `${text.map((line) => plain(line).trimEnd()).join("\n")}\n`;
 }
 

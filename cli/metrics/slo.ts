@@ -11,12 +11,12 @@ import { chartOf, missingRegions } from "./series.ts";
 import { percent, readSlos, sloColumns, sloFlags, sloParameters } from "./read-slos.ts";
 
 /** What to print: the list of objectives, or the history of one. */
-type Asked =
+type SloRequest =
   | (SloArguments & { readonly isHistory: true })
   | (SloArguments & { readonly isHistory: false; readonly output: OutputFormat });
 
 /** `heliograph slo` */
-export const sloCommand: Command<Asked> = {
+export const sloCommand: Command<SloRequest> = {
   summary:
     "Lists objectives with error budgets and burn rates; with `--history`, one objective's budget over its window.",
   operands: [{ name: "NAME", isOptional: true }],
@@ -27,11 +27,11 @@ export const sloCommand: Command<Asked> = {
     ...connectionFlags,
   ],
   read: (given, [name]) => {
-    const asked = { connect: connectionOf(given), query: sloParameters(given, name) };
-    if (!given.isSet("history")) return { ...asked, isHistory: false, output: listFormatOf(given) };
+    const request = { connect: connectionOf(given), query: sloParameters(given, name) };
+    if (!given.isSet("history")) return { ...request, isHistory: false, output: listFormatOf(given) };
     if (name === undefined) throw new UsageError("slo --history needs the NAME of an objective.");
     const isChart = given.text("output") === "chart";
-    return { ...asked, isHistory: true, output: isChart ? "chart" : outputFormatOf(given) };
+    return { ...request, isHistory: true, output: isChart ? "chart" : outputFormatOf(given) };
   },
   run: async (args, { environment }) => {
     if (!args.isHistory) return printSlos(args, environment);

@@ -145,7 +145,7 @@ async function received(message: IncomingMessage): Promise<IncomingRequest> {
   return { method, target, headers, body: Buffer.concat(chunks) };
 }
 
-/** Verifies a delivery and forwards it if it is valid. The answer is that of the endpoint behind, else 200. */
+/** Verifies a delivery and forwards it if it is valid. The response is that of the endpoint behind, else 200. */
 async function handleDelivery(
   request: IncomingRequest,
   keys: readonly VerificationKey[],

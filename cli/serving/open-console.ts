@@ -187,8 +187,8 @@ async function localToken(
 
 /** True when both are the same port of this machine. The name `localhost` is one of several addresses. */
 function isSameListener(origin: string, url: string): boolean {
-  const [own, asked] = [new URL(origin), new URL(url)];
-  return own.protocol === asked.protocol && own.port === asked.port && loopbackHosts.includes(own.hostname);
+  const [own, requested] = [new URL(origin), new URL(url)];
+  return own.protocol === requested.protocol && own.port === requested.port && loopbackHosts.includes(own.hostname);
 }
 
 function connectionTo(url: string, token: string | undefined): ApiConnection {

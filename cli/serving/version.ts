@@ -45,7 +45,7 @@ async function printVersion(form: "text" | "json"): Promise<"done"> {
 /** The commit of a checkout. Packages and images have no repository. */
 async function commitOf(folder: string): Promise<string | undefined> {
   if (!existsSync(`${folder}/.git`)) return undefined;
-  const asked = promisify(execFile)("git", ["-C", folder, "rev-parse", "HEAD"], { timeout: gitMsMax });
-  const { stdout } = await asked.catch(() => ({ stdout: "" }));
+  const head = promisify(execFile)("git", ["-C", folder, "rev-parse", "HEAD"], { timeout: gitMsMax });
+  const { stdout } = await head.catch(() => ({ stdout: "" }));
   return /^[0-9a-f]{40,64}$/u.test(stdout.trim()) ? stdout.trim() : undefined;
 }

@@ -101,10 +101,10 @@ export const attemptsCommand = apiCommand({
   read: (given, [eventId = ""]) => ({ eventId, partner: given.optional("partner") }),
   run: async (connection, { eventId, partner }, output) => {
     const { deliveries } = await sendForJson<EventHistory>(connection, { path: eventPath(eventId) });
-    const asked = deliveries.filter((delivery) => (partner ?? delivery.partner) === delivery.partner);
-    const rows = asked.flatMap((one) => one.attempts.map((attempt) => ({ partner: one.partner, ...attempt })));
+    const selected = deliveries.filter((delivery) => (partner ?? delivery.partner) === delivery.partner);
+    const rows = selected.flatMap((one) => one.attempts.map((attempt) => ({ partner: one.partner, ...attempt })));
     await output.list(columns, [rows]);
-    if (asked.length === 0) await requirePartner(connection, partner);
+    if (selected.length === 0) await requirePartner(connection, partner);
     if (rows.length === 0) say("No attempts yet.");
   },
 });

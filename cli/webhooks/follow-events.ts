@@ -64,9 +64,9 @@ async function readPage(
   signal: AbortSignal,
 ): Promise<EventPage | "gone"> {
   const begin = afterId === undefined ? { from } : { after_id: afterId };
-  const asked = { path: "/webhooks/events", query: { ...query, ...begin, cursor, limit: pageItems }, signal };
+  const request = { path: "/webhooks/events", query: { ...query, ...begin, cursor, limit: pageItems }, signal };
   try {
-    return await sendForJson<EventPage>(connection, asked);
+    return await sendForJson<EventPage>(connection, request);
   } catch (error) {
     if (error instanceof HttpError && error.code === "event_not_found" && afterId !== undefined) return "gone";
     throw error;

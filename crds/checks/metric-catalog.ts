@@ -131,7 +131,7 @@ const metricRules: readonly Rule<MetricCatalogMetric>[] = [
   ),
   rule(
     "sunsetAt must be at least 180 days after deprecatedAt",
-    ({ deprecatedAt, sunsetAt }) => leavesGrace(deprecatedAt, sunsetAt),
+    ({ deprecatedAt, sunsetAt }) => hasGracePeriod(deprecatedAt, sunsetAt),
     ".sunsetAt",
   ),
 ];
@@ -205,7 +205,7 @@ function sameMeaning(one: MetricCatalogMetric, other: MetricCatalogMetric): bool
   return one.unit === other.unit && kindsOf(one.source).join() === kindsOf(other.source).join();
 }
 
-function leavesGrace(deprecatedAt: string | undefined, sunsetAt: string | undefined): boolean {
+function hasGracePeriod(deprecatedAt: string | undefined, sunsetAt: string | undefined): boolean {
   if (deprecatedAt === undefined || sunsetAt === undefined) return true;
   return Date.parse(sunsetAt) - Date.parse(deprecatedAt) >= gracePeriodMs;
 }

@@ -135,11 +135,11 @@ export function orEvery(list: readonly string[]): readonly string[] {
 
 function unnamed(
   granted: readonly string[],
-  asked: readonly string[],
+  requested: readonly string[],
   field: string,
   noun: string,
 ): readonly FieldProblem[] {
-  return asked
+  return requested
     .filter((name) => !names(granted, name))
     .map((name) =>
       problem(

@@ -83,7 +83,7 @@ export function schemaProblems(errors: readonly ErrorObject[]): readonly FieldPr
   const problems = errors.map((error): FieldProblem => {
     const { reason, words, below } = wordsOf[error.keyword] ?? { reason: "Invalid", words: () => error.message ?? "" };
     const field = fieldOf(error) + (below?.(error) ?? "");
-    return { field, reason, message: `${leafOf(field)} ${words(error)}` };
+    return { field, reason, message: `${lastMemberOf(field)} ${words(error)}` };
   });
   return problems.filter(({ field }, index) => problems.findIndex((other) => other.field === field) === index);
 }
@@ -98,7 +98,7 @@ export function fieldOf({ instancePath, params }: ErrorObject): string {
   return `${path}${member === undefined ? "" : `.${member}`}`.replace(/^\./u, "");
 }
 
-function leafOf(field: string): string {
+function lastMemberOf(field: string): string {
   return /[^.]*$/u.exec(field)?.[0] || "the object";
 }
 

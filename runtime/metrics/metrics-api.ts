@@ -58,8 +58,8 @@ export interface UsageResponse extends Pick<MetricsResponse, "status" | "headers
 
 /** The plan and the price of a query that is not run. */
 export interface PlannedQuery extends Pick<MetricsResponse, "status" | "headers" | "body"> {
-  /** The leaf that reads the same points. @default no expression says the query */
-  readonly leaf: MetricSelector | undefined;
+  /** The selector that reads the same points. @default no expression says the query */
+  readonly selector: MetricSelector | undefined;
 }
 
 /** The result of one query of a bulk. `cost` is undefined when the query was rejected before it had a plan. */
@@ -78,7 +78,7 @@ export interface BulkResponse extends Pick<MetricsResponse, "sent"> {
   readonly meta: object;
 }
 
-/** One question of a runtime in another region. */
+/** One partial request of a runtime in another region. */
 export interface PartialsRequest {
   /** The received bytes. */
   readonly body: Uint8Array;
@@ -177,7 +177,7 @@ export interface MetricsApi {
   /** `POST /v1/metrics/bulk-query`. @param body the received bytes */
   bulk(body: Uint8Array, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<BulkResponse>;
   /** Several governed queries as one request, for an expression of PromQL. Nobody may change the values of a result. */
-  leaves(
+  selectors(
     request: SelectorsRequest,
     caller: Caller,
     signal: AbortSignal,

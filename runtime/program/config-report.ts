@@ -53,7 +53,7 @@ export class ConfigReporter implements ConfigView {
     return this.report();
   }
 
-  /** Answers waiting polls if the report differs. */
+  /** Responds to waiting polls if the report differs. */
   changed(): void {
     if (this.polls.size === 0) return;
     const { version } = this.report();

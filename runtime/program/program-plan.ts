@@ -46,7 +46,7 @@ interface CommonPlan extends ProgramOptions {
   readonly pod: string;
   /** True when the start waits for NATS. Otherwise a NATS that is away ends it. */
   readonly waitsForNats: boolean;
-  /** Time for which requests are still answered after the stop request, while `/readyz` answers 503. */
+  /** Time for which requests are still answered after the stop request, while `/readyz` returns 503. */
   readonly unreadyMs: number;
 }
 

@@ -27,7 +27,7 @@ interface RuntimeOptions extends ProgramOptions {
   readonly nats: NatsPlace;
   /** Unique among the pods that share NATS. */
   readonly podName: string;
-  /** Time for which requests are still answered after the stop request, while `/readyz` answers 503. */
+  /** Time for which requests are still answered after the stop request, while `/readyz` returns 503. */
   readonly unreadyMs: number;
 }
 

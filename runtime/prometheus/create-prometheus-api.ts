@@ -11,16 +11,16 @@ import { callerCatalog, readableOf, readSelected, type SelectedMetrics } from ".
 /** The metrics API as this one uses it. */
 export type MetricsReads = Pick<
   MetricsApi,
-  "describe" | "readable" | "admitEmpty" | "query" | "leaves" | "labelValues" | "seriesLabels"
+  "describe" | "readable" | "admitEmpty" | "query" | "selectors" | "labelValues" | "seriesLabels"
 >;
 
 /** Creates the API. It holds no data of its own. */
 export function createPrometheusApi(metrics: MetricsReads): PrometheusApi {
-  const { describe, readable, admitEmpty, query, leaves } = metrics;
-  const sources: ExpressionSources = { describe, readable, admitEmpty, leaves, slices: createTimeSlices() };
+  const { describe, readable, admitEmpty, query, selectors } = metrics;
+  const sources: ExpressionSources = { describe, readable, admitEmpty, selectors, slices: createTimeSlices() };
   const selectedBy = (request: PrometheusRequest): SelectedMetrics =>
     readSelected(request.params, callerCatalog(metrics, request), readableOf(metrics, request));
-  /** Charges one request for an answer that reads no store. */
+  /** Charges one request for a response that reads no store. */
   const charged = async (
     request: PrometheusRequest,
     respond: () => PrometheusResponse,

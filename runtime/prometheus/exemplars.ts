@@ -25,24 +25,24 @@ export async function handleExemplars(
 ): Promise<PrometheusResponse> {
   const expression = readExpression(request.params);
   // A native query has no filter for series without a label.
-  const leaves = leavesOf(callerCatalog(sources, request), expression).filter(({ filters }) =>
+  const selectors = selectorsOf(callerCatalog(sources, request), expression).filter(({ filters }) =>
     filters.values().every((values) => values.length > 0 && !values.includes("")),
   );
   const series: object[] = [];
   const warnings = new Set<string>();
   let headers: PrometheusResponse["headers"] = {};
   const times = readLookUpTimes(request.params, request.context.nowMs);
-  const wanted = isBeforeNow(request) ? leaves : [];
+  const wanted = isBeforeNow(request) ? selectors : [];
   if (wanted.length === 0) return success([], await sources.admitEmpty(request.caller));
-  for (const leaf of wanted) {
-    const known = sources.describe(leaf.metric, request.caller);
+  for (const selector of wanted) {
+    const known = sources.describe(selector.metric, request.caller);
     const stepMs = Math.max((known?.metric.minStepSeconds ?? 0) * 1_000, stepMsMin);
     const widened = wholePoints(times, stepMs, request.context.nowMs);
     const longestMs = (known?.maxWindowSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
     const read = { ...widened, startMs: Math.max(widened.startMs, widened.endMs - longestMs) };
     if (read.startMs > times.startMs) warnings.add(cutOff(read.startMs));
     const response = await sources.query(
-      nativeParameters(leaf, request, read),
+      nativeParameters(selector, request, read),
       request.caller,
       request.signal,
       request.context,
@@ -59,19 +59,19 @@ function cutOff(startMs: number): string {
   return `the range is longer than this caller's class allows; exemplars before ${formatTime(startMs)} are omitted`;
 }
 
-function leavesOf({ lookUp, names }: CallerCatalog, expression: Expression): readonly MetricSelector[] {
+function selectorsOf({ lookUp, names }: CallerCatalog, expression: Expression): readonly MetricSelector[] {
   const compiled = resultOrError(() => compileExpression(expression, lookUp, names), ExpressionError);
-  return compiled instanceof ExpressionError ? [] : compiled.leaves;
+  return compiled instanceof ExpressionError ? [] : compiled.selectors;
 }
 
-/** The native query of a leaf. */
+/** The native query of a selector. */
 function nativeParameters(
-  leaf: MetricSelector,
+  selector: MetricSelector,
   { tenant }: PrometheusRequest,
   { startMs, endMs }: LookUpTimes,
 ): Parameters {
-  const { metric, measure, groupBy } = leaf;
-  const filters = new Map(leaf.filters);
+  const { metric, measure, groupBy } = selector;
+  const filters = new Map(selector.filters);
   if (tenant !== undefined && !filters.has("tenant")) filters.set("tenant", [tenant]);
   return new Map<string, readonly string[]>([
     ["metric", [metric]],

@@ -27,7 +27,7 @@ const features: PrometheusResponse = success({
 });
 
 /**
- * The version of Prometheus whose HTTP API these answers have. Clients choose requests by it: Grafana sends `match[]`
+ * The version of Prometheus whose HTTP API these responses have. Clients choose requests by it: Grafana sends `match[]`
  * with label values from 2.24 on. It takes a body without `features` for that of Prometheus itself.
  */
 const apiVersion = "3.5.0";

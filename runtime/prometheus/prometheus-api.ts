@@ -1,4 +1,4 @@
-// Prometheus' HTTP API over the metrics API: expressions, look-ups and their answers. It has neither HTTP nor stores.
+// Prometheus' HTTP API over the metrics API: expressions, look-ups and their responses. It has neither HTTP nor stores.
 import type { Caller } from "../metrics/authorization/access.ts";
 import type { AgeHeaders, RequestContext } from "../metrics/metrics-api.ts";
 import type { Parameters } from "../metrics/request/parameters.ts";
@@ -51,13 +51,13 @@ export interface PrometheusApi {
   fixed(name: FixedName, request: PrometheusRequest): Promise<PrometheusResponse>;
 }
 
-/** Members of an answer that says that a part of its data is missing, or cut off. */
+/** Members of a response that says that a part of its data is missing, or cut off. */
 interface Reservations {
   readonly warnings?: readonly string[];
   readonly isPartial?: true;
 }
 
-/** The answer of a look-up. @param headers of the quotas. @default none */
+/** The response of a look-up. @param headers of the quotas. @default none */
 export function success(
   data: unknown,
   headers: PrometheusResponse["headers"] = {},

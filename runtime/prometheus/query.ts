@@ -12,7 +12,7 @@ import { firstOf, isCompleteRequired, readInstantTime, readLimit, readRange } fr
 import { makeResponse } from "./response.ts";
 
 /** The metrics API as expressions use it. */
-export interface ExpressionSources extends Pick<MetricsApi, "describe" | "readable" | "admitEmpty" | "leaves"> {
+export interface ExpressionSources extends Pick<MetricsApi, "describe" | "readable" | "admitEmpty" | "selectors"> {
   readonly slices: TimeSlices;
 }
 
@@ -51,7 +51,7 @@ async function handleProbe(
   return { headers, body: await response.json() };
 }
 
-interface Asked {
+interface TimedExpression {
   readonly compiled: CompiledExpression;
   readonly times: SelectorTimes;
 }
@@ -59,7 +59,7 @@ interface Asked {
 async function evaluateAt(
   sources: ExpressionSources,
   request: PrometheusRequest,
-  { compiled, times }: Asked,
+  { compiled, times }: TimedExpression,
 ): Promise<PrometheusResponse> {
   const { slices } = sources;
   const limit = readLimit(request.params);
@@ -73,23 +73,23 @@ async function evaluateAt(
 }
 
 async function read(
-  { leaves, admitEmpty }: ExpressionSources,
+  { selectors, admitEmpty }: ExpressionSources,
   { params, caller, tenant, signal, context }: PrometheusRequest,
-  { compiled, times }: Asked,
+  { compiled, times }: TimedExpression,
 ): Promise<SelectorsResult> {
-  if (compiled.leaves.length === 0) return nothing(times, context.nowMs, await admitEmpty(caller));
+  if (compiled.selectors.length === 0) return nothing(times, context.nowMs, await admitEmpty(caller));
   const request: SelectorsRequest = {
-    leaves: compiled.leaves,
+    selectors: compiled.selectors,
     times,
     tenant,
     isCompleteRequired: isCompleteRequired(params),
   };
-  return leaves(request, caller, signal, context);
+  return selectors(request, caller, signal, context);
 }
 
 /** The stamps of an expression without a metric. */
 function nothing(times: SelectorTimes, nowMs: number, headers: SelectorsResult["headers"]): SelectorsResult {
-  return { stamps: stampsOf(times, nowMs), leaves: [], isPartial: false, regions: [], headers };
+  return { stamps: stampsOf(times, nowMs), selectors: [], isPartial: false, regions: [], headers };
 }
 
 function stampsOf(times: SelectorTimes, nowMs: number): SelectorsResult["stamps"] {
@@ -103,7 +103,7 @@ function stampsOf(times: SelectorTimes, nowMs: number): SelectorsResult["stamps"
 
 type Stamps = SelectorsResult["stamps"];
 
-/** A constant, computed like an expression over two leaves: the times of the stamps, and zeros. */
+/** A constant, computed like an expression over two selectors: the times of the stamps, and zeros. */
 interface Probe {
   readonly type: "scalar" | "vector";
   readonly program: Program;
@@ -172,8 +172,8 @@ async function probeResult(
 ): Promise<Evaluated> {
   const { startMs, stepMs, count } = stamps;
   const seconds = Float64Array.from({ length: count }, (_, index) => (startMs + index * stepMs) / 1_000);
-  const leaves = [seconds, new Float64Array(count)].map((values) => ({ series: [{ labels: {}, values }] }));
-  const evaluated = await evaluate(program, { stamps, leaves }, how);
+  const selectors = [seconds, new Float64Array(count)].map((values) => ({ series: [{ labels: {}, values }] }));
+  const evaluated = await evaluate(program, { stamps, selectors }, how);
   if (!how.isInstant || type === "vector" || evaluated.type === "scalar") return evaluated;
   return { type: "scalar", stamps, value: evaluated.series[0]?.values[0] ?? Number.NaN };
 }

@@ -4,7 +4,7 @@ import type { TimeSlices } from "../../limits/time-slices.ts";
 import { invalidField } from "../errors/api-error.ts";
 import { type Evaluated, type ResultSeries, sortedEntries } from "./evaluate/evaluate.ts";
 
-/** Members of an answer besides its data. */
+/** Members of a response besides its data. */
 export interface ResponseOptions {
   /** Most series; more are cut off with a warning. 0 is no limit. @default more than 50 are rejected */
   readonly limit?: number | undefined;
@@ -13,9 +13,9 @@ export interface ResponseOptions {
   readonly slices: TimeSlices;
 }
 
-/** A successful answer of `query` and `query_range`. */
+/** A successful response of `query` and `query_range`. */
 interface EvaluatedResponse {
-  /** The JSON of the answer, written once. */
+  /** The JSON of the response, written once. */
   readonly json: () => Promise<Uint8Array>;
 }
 

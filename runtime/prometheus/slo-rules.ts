@@ -190,7 +190,7 @@ interface BurnSource {
 
 /**
  * An expression in the PromQL subset of the API. It has a value exactly when one of the tiers fires as in
- * `GET /v1/metrics/slo`: the burn rate of the long window. Two tiers have at most ten leaves.
+ * `GET /v1/metrics/slo`: the burn rate of the long window. Two tiers have at most ten selectors.
  */
 export function burnExpression(source: BurnSource, tiers: readonly BurnTier[]): string {
   return tiers.map((tier) => tierExpression(source, tier)).join("\nor\n");

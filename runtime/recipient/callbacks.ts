@@ -10,7 +10,7 @@ export interface CallbackRequest extends IncomingRequest {
   readonly caller: string;
 }
 
-/** The answer of an effect; every later request with the same key gets it too. */
+/** The response of an effect; every later request with the same key gets it too. */
 export interface CallbackAnswer {
   readonly status: number;
   /** JSON; absent for an empty body. */
@@ -19,7 +19,7 @@ export interface CallbackAnswer {
 
 type CallbackOptions<Transaction> = Pick<RecipientOptions<Transaction>, "store" | "handlerVersion">;
 
-/** A stored answer, with the digest of the body that it answers. */
+/** A stored response, with the digest of the body that it answers. */
 interface Outcome extends CallbackAnswer {
   readonly digest: string;
 }
@@ -43,10 +43,10 @@ export function callbackKey({ event_id }: Pick<DeliveredEvent, "event_id">, purp
 }
 
 /**
- * Answers a request with an `Idempotency-Key`. The first request runs the effect and stores its answer in one
- * transaction; a repeat gets the stored answer. An effect that throws leaves nothing, so that its key is free again.
+ * Handles a request with an `Idempotency-Key`. The first request runs the effect and stores its answer in one
+ * transaction; a repeat gets the stored response. An effect that throws leaves nothing, so that its key is free again.
  * Source: seed "Webhook Event Delivery" §5.5.
- * @throws whatever the store or the effect throws, except a {@link DeliveryRefusal}, which becomes the answer
+ * @throws whatever the store or the effect throws, except a {@link DeliveryRefusal}, which becomes the response
  */
 export async function answerOnce<Transaction>(
   request: CallbackRequest,

@@ -33,11 +33,11 @@ export interface EndpointOptions<Transaction> extends RecipientOptions<Transacti
   readonly mayReadStatus?: (request: RequestHead) => boolean | Promise<boolean>;
   /** The effect of an acknowledgement, in the transaction that marks its event. @default only the mark */
   readonly acknowledge?: (acknowledgement: Acknowledgement, transaction: Transaction) => Promise<void>;
-  /** Requests at once; more are answered 429. @default 256 */
+  /** Requests at once; more get 429. @default 256 */
   readonly inFlightMax?: number;
 }
 
-/** Answers every request of a recipient; never rejects. */
+/** Handles every request of a recipient; never rejects. */
 export type Endpoints = (request: EndpointRequest) => Promise<RecipientAnswer>;
 
 const inFlightDefault = 256;
@@ -68,7 +68,7 @@ export function createEndpoints<Transaction>(options: EndpointOptions<Transactio
   };
 }
 
-/** Answers an error from outside of a handler. Only POST requests are deliveries, which are reported. */
+/** Responds to an error from outside of a handler. Only POST requests are deliveries, which are reported. */
 async function rejected<Transaction>(
   request: EndpointRequest,
   options: EndpointOptions<Transaction>,

@@ -95,7 +95,7 @@ export async function receive<Transaction>(
   return await respondAndReport(delivery, options, () => conclude(delivery, options));
 }
 
-/** Answers a signed request and reports its outcome. */
+/** Handles a signed request and reports its outcome. */
 export async function respondAndReport<Transaction>(
   request: Pick<IncomingRequest, "headers">,
   { report }: Pick<RecipientOptions<Transaction>, "report">,

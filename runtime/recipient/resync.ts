@@ -52,14 +52,14 @@ export interface ResyncOptions {
   readonly signal?: AbortSignal;
   /** @default 3600000 */
   readonly timeoutMs?: number;
-  /** Between two reads of the state, and before a request without an answer is repeated. @default 1000 */
+  /** Between two reads of the state, and before a request without a response is repeated. @default 1000 */
   readonly pollMs?: number;
 }
 
-/** A request that the sender rejected, or did not answer. */
+/** A request that the sender rejected, or did not respond. */
 export class ResyncError extends Error {
   override readonly name = "ResyncError";
-  /** HTTP status; undefined without an answer. */
+  /** HTTP status; undefined without a response. */
   readonly status: number | undefined;
   /** The code of the sender's error body. */
   readonly code: string | undefined;
@@ -78,7 +78,7 @@ export function snapshotSince(from: string): ReplaySelection {
 
 /**
  * What a recipient may have missed since a time. The window begins earlier, because order is not guaranteed. Events
- * that had their effect are answered 200 without another one.
+ * that had their effect get 200 without another one.
  */
 export function deltaSince(ts: string, overlapSeconds = 3_600): ReplaySelection {
   return { from: new Date(Date.parse(ts) - overlapSeconds * 1_000).toISOString() };
@@ -125,7 +125,7 @@ interface Init {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends a request until it has an answer that a repeat would not change. */
+/** Sends a request until it has a response that a repeat would not change. */
 async function request(path: string, init: Init, options: ResyncOptions): Promise<ReplayState> {
   for (let tries = 1; ; tries += 1) {
     const headers = { ...init.headers, authorization: `Bearer ${await options.token()}` };

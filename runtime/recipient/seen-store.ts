@@ -6,7 +6,7 @@ export interface SeenRecord {
   readonly processedAtMs: number;
   /** Version of the code that processed the event. */
   readonly handlerVersion: string;
-  /** The text that the effect returned, for a repeat that needs the same answer. @default none */
+  /** The text that the effect returned, for a repeat that needs the same response. @default none */
   readonly outcome?: string;
 }
 

@@ -1,6 +1,6 @@
 import { createEndpoints, joinBody, type EndpointOptions, type EndpointRequest } from "./endpoints.ts";
 
-/** Answers a web `Request` with all endpoints of a recipient, for servers and frameworks that speak the Fetch API. */
+/** Handles a web `Request` with all endpoints of a recipient, for servers and frameworks that speak the Fetch API. */
 export function createWebRecipient<Transaction>(
   options: EndpointOptions<Transaction>,
 ): (request: Request) => Promise<Response> {

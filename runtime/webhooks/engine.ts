@@ -80,7 +80,7 @@ export class WebhookEngine {
   /** Replays and redrives. */
   readonly replays: Replays;
   readonly deadLetters: DeadLettersApi;
-  /** Partners that answered 410. */
+  /** Partners that responded with 410. */
   readonly disabledPartners: DisabledPartners;
   /** Responses to requests by their `Idempotency-Key`. */
   readonly idempotencyKeys: IdempotencyKeys;

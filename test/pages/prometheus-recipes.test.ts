@@ -69,8 +69,8 @@ describe.each(sources)("%s", (_name, catalog, texts, count) => {
   });
 
   test.each(texts)("%s", (text) => {
-    const { leaves } = compileExpression(parseExpression(text), lookUpIn(catalog));
-    const widths = leaves.map(({ metric, widthSeconds = 0 }) => [widthSeconds, leastOf(catalog, metric)]);
+    const { selectors } = compileExpression(parseExpression(text), lookUpIn(catalog));
+    const widths = selectors.map(({ metric, widthSeconds = 0 }) => [widthSeconds, leastOf(catalog, metric)]);
     expect(widths.filter(([width = 0, least = 0]) => width < least)).toEqual([]);
   });
 });

@@ -30,13 +30,13 @@ function valueOf(words = ""): readonly number[] {
 
 /** Our values when the ratio has no events. */
 async function evaluateWithout(text: string): Promise<readonly number[]> {
-  const { program, leaves } = compileExpression(parseExpression(text), (id) => knownMetrics.get(id));
-  const series = leaves.map(({ metric }) => ({
+  const { program, selectors } = compileExpression(parseExpression(text), (id) => knownMetrics.get(id));
+  const series = selectors.map(({ metric }) => ({
     series: [{ labels: {}, values: Float64Array.of(metric === "success_rate" ? Number.NaN : other) }],
   }));
   const stamps = { startMs: 0, stepMs: 1_000, count: 1 };
   const evaluation = { isInstant: true, slices: createTimeSlices() };
-  const evaluated = await evaluate(program, { stamps, leaves: series }, evaluation);
+  const evaluated = await evaluate(program, { stamps, selectors: series }, evaluation);
   return evaluated.type === "scalar" ? [evaluated.value] : evaluated.series.flatMap(({ values }) => [...values]);
 }
 

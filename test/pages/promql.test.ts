@@ -37,7 +37,7 @@ describe("docs/reference/promql.md", () => {
   });
 
   test.each([...cells("Absent points", 0), ...blocks])("has %s for an expression of queries", (text) => {
-    expect(compile(text).leaves.length).toBeGreaterThan(0);
+    expect(compile(text).selectors.length).toBeGreaterThan(0);
   });
 
   test.each(cells("What is rejected", 0))("says that %s is refused", (text) => {

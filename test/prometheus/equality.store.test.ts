@@ -13,7 +13,7 @@ import {
   type Answer,
   type Stamps,
 } from "./oracle/answers.ts";
-import { governedLabels, leavesOf, randomTree, write } from "./oracle/expressions.ts";
+import { governedLabels, selectorsOf, randomTree, write } from "./oracle/expressions.ts";
 import { fullSeries, regions, tenants } from "./oracle/full-series.ts";
 import { govern, startHolding, type Governed } from "./oracle/governed.ts";
 
@@ -54,7 +54,7 @@ test(
   async () => {
     let points = 0;
     const asked = fc.record({
-      tree: randomTree.filter((tree) => leavesOf(tree).length <= leavesMax),
+      tree: randomTree.filter((tree) => selectorsOf(tree).length <= leavesMax),
       by: fc.subarray([...governedLabels]),
       tenant: fc.constantFrom(...tenants),
       stamps: randomStamps,

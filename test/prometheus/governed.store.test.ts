@@ -4,7 +4,7 @@ import { dataStartMs } from "../runtime/metrics/oracle/generated-series.ts";
 import type { PrometheusHandle } from "../support/prometheus.ts";
 import { isSoak } from "../support/soak.ts";
 import { parametersOf, pathOf, type Stamps } from "./oracle/answers.ts";
-import { governedLabels, leavesOf, randomTree, write } from "./oracle/expressions.ts";
+import { governedLabels, selectorsOf, randomTree, write } from "./oracle/expressions.ts";
 import { fullSeries, regions } from "./oracle/full-series.ts";
 import { govern, startHolding, type Governed, type GovernedAnswer } from "./oracle/governed.ts";
 import { hostileRequests } from "./oracle/hostile.ts";
@@ -53,7 +53,7 @@ describe("the data of another tenant", () => {
   test(`change no byte of an answer, over ${runs} random expressions`, { timeout: soakMs }, async () => {
     let answered = 0;
     const asked = fc.record({
-      tree: randomTree.filter((tree) => leavesOf(tree).length <= 10),
+      tree: randomTree.filter((tree) => selectorsOf(tree).length <= 10),
       by: fc.subarray([...governedLabels]),
       stamps: fc.constantFrom(at, over),
     });

@@ -27,10 +27,10 @@ const windowSeconds: Readonly<Record<string, number>> = { "1m": 60, "2m": 120, "
 
 /** A leaf with at most one value for each filter, and its tenant, as a native query has them. */
 const singleLeaf = fc
-  .record({ leaf: randomLeaf, form: fc.constantFrom(...asked), window: fc.constantFrom("1m", "2m", "5m", "15m") })
-  .map(({ leaf, form, window }): LeafChoice => {
-    const filters = Object.entries(leaf.filters).map(([label, values]) => [label, values.slice(0, 1)] as const);
-    return { ...leaf, form: form.name, window, filters: Object.fromEntries(filters) };
+  .record({ selector: randomLeaf, form: fc.constantFrom(...asked), window: fc.constantFrom("1m", "2m", "5m", "15m") })
+  .map(({ selector, form, window }): LeafChoice => {
+    const filters = Object.entries(selector.filters).map(([label, values]) => [label, values.slice(0, 1)] as const);
+    return { ...selector, form: form.name, window, filters: Object.fromEntries(filters) };
   });
 
 /** Rights and limits, each of which refuses something. */
@@ -54,10 +54,10 @@ interface NativeAnswer {
 }
 
 /** The native query over the one point that an instant of the leaf is. */
-async function native(governed: Governed, leaf: LeafChoice, tenant: string): Promise<NativeAnswer> {
-  const { metric, native: aggregation = "" } = formOf(leaf);
-  const seconds = windowSeconds[leaf.window] ?? 0;
-  const filters = Object.entries(leaf.filters).map(([label, [value = ""]]) => [`filter[${label}]`, value]);
+async function native(governed: Governed, selector: LeafChoice, tenant: string): Promise<NativeAnswer> {
+  const { metric, native: aggregation = "" } = formOf(selector);
+  const seconds = windowSeconds[selector.window] ?? 0;
+  const filters = Object.entries(selector.filters).map(([label, [value = ""]]) => [`filter[${label}]`, value]);
   const parameters = new URLSearchParams([
     ["metric", metric],
     ["agg", aggregation],
@@ -66,7 +66,7 @@ async function native(governed: Governed, leaf: LeafChoice, tenant: string): Pro
     ["step", `${seconds}s`],
     ["filter[tenant]", tenant],
     ...(filters as [string, string][]),
-    ...((leaf.by ?? []).length === 0 ? [] : [["group_by", (leaf.by ?? []).join(",")] as [string, string]]),
+    ...((selector.by ?? []).length === 0 ? [] : [["group_by", (selector.by ?? []).join(",")] as [string, string]]),
   ]);
   const { status, body } = await governed.get(`/v1/metrics/query?${parameters.toString()}`);
   const { meta } = JSON.parse(body) as {
@@ -81,7 +81,7 @@ test(
   async () => {
     const counts = { refused: 0, answered: 0 };
     const cases = fc.record({
-      leaves: fc.array(singleLeaf, { minLength: 1, maxLength: 3 }),
+      selectors: fc.array(singleLeaf, { minLength: 1, maxLength: 3 }),
       tenant: fc.constantFrom(...tenants),
       other: fc.option(fc.constantFrom(...tenants), { nil: undefined, freq: 3 }),
       rights,
@@ -89,24 +89,24 @@ test(
       scopes,
     });
     await fc.assert(
-      fc.asyncProperty(cases, async ({ leaves, tenant, other, rights: caller, limits: bounds, scopes: scope }) => {
+      fc.asyncProperty(cases, async ({ selectors, tenant, other, rights: caller, limits: bounds, scopes: scope }) => {
         const urls = Object.fromEntries(regions.map((region, index) => [region, stores[index]?.url ?? ""]));
         const options = { caller, limits: bounds, metrics: { complianceScope: { regions: [...scope] } } };
         const governed = govern(urls, options);
         try {
           const of = (index: number): string => (index === 0 ? tenant : (other ?? tenant));
-          const text = leaves.map((leaf, index) => {
+          const text = selectors.map((selector, index) => {
             const shared = { tenant: of(index), by: [], shortWindow: "60s" };
-            return writeLeaf(leaf, shared).governed;
+            return writeLeaf(selector, shared).governed;
           });
           const stamps = { startMs: endMs, stepMs: undefined, count: 1 };
           const answer = await governed.post("/api/v1/query", parametersOf(text.join(" or "), stamps));
-          const alone = await Promise.all(leaves.map((leaf, index) => native(governed, leaf, of(index))));
+          const alone = await Promise.all(selectors.map((selector, index) => native(governed, selector, of(index))));
           const union = new Set(alone.flatMap((one) => one.regions));
           const isRefused =
             alone.some((one) => one.isRefused) ||
             (union.size > 1 && [...union].some((region) => !scope.includes(region))) ||
-            new Set(leaves.map((_, index) => of(index))).size > 1;
+            new Set(selectors.map((_, index) => of(index))).size > 1;
           counts[isRefused ? "refused" : "answered"] += 1;
           const shown = { text, alone, body: answer.body.slice(0, 500) };
           expect({ ...shown, isRefused: answer.status !== 200 }).toEqual({ ...shown, isRefused });

@@ -17,7 +17,7 @@ export interface RoutingWatch {
 
 interface Look {
   /** Before the last sequence was read. */
-  readonly askedMs: number;
+  readonly refreshMs: number;
   readonly lastSeq: number;
   /** After the router's floor was read. */
   readonly readMs: number;
@@ -38,15 +38,15 @@ export async function watchRouting(url: string): Promise<RoutingWatch> {
   const looks: Look[] = [];
   let waiting = Number.POSITIVE_INFINITY;
   const looking = startLooking(async () => {
-    const askedMs = Date.now();
+    const refreshMs = Date.now();
     const events = await ask<{ state: { last_seq: number } }>(connection, "STREAM.INFO.HG_EVENTS");
     const router = await ask<{ ack_floor: { stream_seq: number } }>(connection, "CONSUMER.INFO.HG_EVENTS.router");
-    looks.push({ askedMs, lastSeq: events.state.last_seq, readMs: Date.now(), floor: router.ack_floor.stream_seq });
+    looks.push({ refreshMs, lastSeq: events.state.last_seq, readMs: Date.now(), floor: router.ack_floor.stream_seq });
     waiting = (await ask<{ state: { messages: number } }>(connection, "STREAM.INFO.HG_DELIVERIES")).state.messages;
   });
   return {
     routedByMs: (acceptedMs) => {
-      const first = looks.findIndex(({ askedMs }) => askedMs >= acceptedMs);
+      const first = looks.findIndex(({ refreshMs }) => refreshMs >= acceptedMs);
       const seq = looks[first]?.lastSeq ?? Number.POSITIVE_INFINITY;
       return looks.slice(Math.max(first, 0)).find(({ floor }) => floor >= seq)?.readMs;
     },

@@ -30,7 +30,7 @@ export function createStreamRecord(client: KubeClient, namespace: string, record
     /**
      * Reads the record; empty without a ConfigMap, or without the right to read it.
      *
-     * @returns undefined when the API server does not answer
+     * @returns undefined when the API server does not respond
      */
     read: async () => {
       try {

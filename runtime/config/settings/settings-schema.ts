@@ -15,7 +15,7 @@ const tokenAlgorithms = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 E
 /** Algorithms of an issuer without its own. */
 export const defaultAlgorithms: readonly string[] = ["RS256", "ES256", "EdDSA"];
 
-/** Below what the server itself gives an answer. */
+/** Below what the server itself gives a response. */
 const deadlineMsMax = 25_000;
 const daySeconds = 86_400;
 const mebibyteBytes = 1024 * 1024;

@@ -33,11 +33,11 @@ export function createCertificateReader({
   trustedProxies,
 }: Pick<Settings, "tls" | "trustedProxies">): ReadCertificate {
   const readHeader = trustedProxies === undefined ? undefined : headerReader(trustedProxies);
-  const isAuthorityAsked = tls?.clientCaFile !== undefined;
+  const hasClientCa = tls?.clientCaFile !== undefined;
   return (socket, headers) =>
     readHeader?.isTrusted(socket.remoteAddress) === true
       ? readHeader.read(headers)
-      : connectionCertificate(socket, isAuthorityAsked);
+      : connectionCertificate(socket, hasClientCa);
 }
 
 function headerReader({ addresses, certificateForm, certificateHeader }: TrustedProxySettings) {
@@ -58,8 +58,8 @@ function headerReader({ addresses, certificateForm, certificateHeader }: Trusted
  */
 const ofConnections = new WeakMap<Socket, Thumbprint>();
 
-function connectionCertificate(socket: Socket, isAuthorityAsked: boolean): Thumbprint | undefined {
-  if (!(socket instanceof TLSSocket) || (isAuthorityAsked && !socket.authorized)) return undefined;
+function connectionCertificate(socket: Socket, hasClientCa: boolean): Thumbprint | undefined {
+  if (!(socket instanceof TLSSocket) || (hasClientCa && !socket.authorized)) return undefined;
   const known = ofConnections.get(socket);
   if (known !== undefined) return known;
   const certificate = socket.getPeerX509Certificate();

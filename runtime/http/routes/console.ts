@@ -179,7 +179,7 @@ function findFile(files: ConsoleFiles | undefined, name: string): FoundFile {
   const isForever = name.startsWith(assetsFolder);
   const file = files.get(name);
   if (file !== undefined) return { file, isForever };
-  // A page of another version asks for files that are not here: a page in their place would be run as a script.
+  // A page of another version requests files that are not here: a page in their place would be run as a script.
   if (isForever)
     throw new ApiError("not_found", "This version of the console does not have this file: reload the page.");
   return { file: page, isForever: false };

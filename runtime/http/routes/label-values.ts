@@ -10,7 +10,7 @@ import type { ApiRequest, ApiResponse } from "../server/route.ts";
 /** Span of a look-up that names no start. */
 const spanMsDefault = 3_600_000;
 
-/** Answers `GET /v1/metrics/labels/:label/values`. @throws ApiError as a query of each metric does */
+/** Handles `GET /v1/metrics/labels/:label/values`. @throws ApiError as a query of each metric does */
 export async function labelValues(
   { labelValues: read }: Pick<MetricsApi, "labelValues">,
   { path, query, caller, signal, nowMs }: ApiRequest,

@@ -114,8 +114,8 @@ async function plan(
   caller: ApiRequest["caller"],
   context: RequestContext,
 ): Promise<ApiResponse> {
-  const { status, headers, body, leaf } = await metrics.plan(query, caller, context);
-  const expression = leaf && writeSelector(leaf, (id) => metrics.describe(id, caller));
+  const { status, headers, body, selector } = await metrics.plan(query, caller, context);
+  const expression = selector && writeSelector(selector, (id) => metrics.describe(id, caller));
   return {
     status,
     headers: { ...headers, Vary: "Authorization, Accept" },

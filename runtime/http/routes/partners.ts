@@ -31,8 +31,8 @@ export function partnerRoutes({
   const scopes = ["webhooks:read"];
   return [
     readRoute("/webhooks/partners", scopes, operations.partnersOperation, async ({ query, caller }) => {
-      const asked = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerPlace(query) };
-      const { items, next } = await partnerList.page(asked);
+      const requested = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerPlace(query) };
+      const { items, next } = await partnerList.page(requested);
       return { data: items, meta: { cursor: next === undefined ? null : String(next) } };
     }),
     readRoute("/webhooks/partners/:namespace/:name", scopes, operations.partnerOperation, async (request) => {

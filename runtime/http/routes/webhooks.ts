@@ -75,13 +75,13 @@ function historyRoutes(service: WebhookService): readonly Route[] {
     }),
     readRoute("/webhooks/events", ["webhooks:read"], operations.listOperation, async (request) => {
       const { query, caller, nowMs, signal } = request;
-      const asked = readEventQuery(query, caller, nowMs);
+      const requested = readEventQuery(query, caller, nowMs);
       const waitMs = readWait(query);
       const { history } = service;
       const page =
         waitMs === 0
-          ? await history.events(asked)
-          : await history.nextEvents(asked, { client: caller.client, waitMs, signal });
+          ? await history.events(requested)
+          : await history.nextEvents(requested, { client: caller.client, waitMs, signal });
       return { data: page.items, meta: eventMeta(page) };
     }),
   ];

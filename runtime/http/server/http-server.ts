@@ -245,7 +245,7 @@ function isFailedHandshake(error: Error, socket: Socket): boolean {
   return socket instanceof TLSSocket && !code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT";
 }
 
-/** Answers a malformed request: it has no route and no reply, only a socket. */
+/** Handles a malformed request: it has no route and no reply, only a socket. */
 function endBrokenRequest(error: Error, socket: Socket): void {
   if (
     (error as NodeJS.ErrnoException).code === "ECONNRESET" ||

@@ -10,7 +10,7 @@ import type { Shortcut } from "./http-server.ts";
 import { hasSeveralHosts } from "./query-string.ts";
 import { clientClosedStatus, correlationHeader, correlationIdOf, type EndNotes, logRequest } from "./request-log.ts";
 
-/** An answered request with the function that repeats its response. */
+/** An completed request with the function that repeats its response. */
 interface Repeatable {
   readonly caller: Caller;
   /** The route's pattern. */
@@ -23,7 +23,7 @@ interface Repeatable {
   readonly bytes: Uint8Array;
 }
 
-/** Answers requests that equal an earlier one byte for byte, without repeating its work. */
+/** Handles requests that equal an earlier one byte for byte, without repeating its work. */
 export interface RepeatRequests {
   readonly respond: Shortcut;
   /** Stores the response to a request. @param body of the request, empty without one */

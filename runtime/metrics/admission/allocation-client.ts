@@ -166,7 +166,7 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
         const allocation = allocationOf({ key }, { perSecond, burst });
         allocation.tokens += tokens;
         allocation.known = { tokens: left, atMs: now() };
-        // A question for the state of a bucket is no use of its tokens.
+        // A request for the state of a bucket does not use its tokens.
         if (count > 0) allocation.usedAtMs = now();
       }
     },

@@ -101,7 +101,7 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
     async state(client, metrics) {
       const charges = chargesOf(client, { requests: 0, costs: new Map(metrics.map((metric) => [metric, 0])) });
       const key = clientKey(client);
-      const { source, isOfOwner } = await shared.askedSource(key, charges);
+      const { source, isOfOwner } = await shared.remoteSource(key, charges);
       return { balances: balancesOf(charges, source), running: running.count(key), isOfOwner };
     },
     stop: () => shared.stop(),

@@ -17,7 +17,7 @@ interface TakeResult {
 }
 
 /** What is known of the tokens of one client. */
-interface AskedSource {
+interface RemoteSource {
   readonly source: TokenSource;
   /** True when the owner pod keeps the source, or has just told its state; false for this pod's share in an outage. */
   readonly isOfOwner: boolean;
@@ -40,7 +40,7 @@ interface SharedBuckets {
   /** The source of one client's tokens, as far as this pod knows. */
   sourceOf(clientKey: string): TokenSource;
   /** The source of one client's tokens after its owner pod was asked for the state of their buckets. */
-  askedSource(clientKey: string, charges: readonly BucketCharge[]): Promise<AskedSource>;
+  remoteSource(clientKey: string, charges: readonly BucketCharge[]): Promise<RemoteSource>;
   /** Returns all allocated tokens to their owners. */
   stop(): void;
 }
@@ -104,7 +104,7 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
       return taken?.ok === true ? taken : undefined;
     },
     sourceOf: (clientKey) => ownSource(clientKey) ?? remote,
-    async askedSource(clientKey, charges) {
+    async remoteSource(clientKey, charges) {
       const own = ownSource(clientKey);
       if (own !== undefined) return { source: own, isOfOwner: own !== share };
       const isOfOwner = await client.ask(owners.ownerOf(clientKey), charges);

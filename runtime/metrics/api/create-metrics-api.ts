@@ -95,8 +95,8 @@ export interface MetricsApiOptions {
 
 /** Characters that tell runs of one pod apart. */
 const runLength = 8;
-/** Most concurrent questions of peers. The asking runtime has charged its own callers for them. */
-const questionsMax = 128;
+/** Most concurrent partial requests of peers. The asking runtime has charged its own callers for them. */
+const partialRequestsMax = 128;
 
 /** The part of the configuration that requests use. */
 interface AppliedConfig {
@@ -140,8 +140,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
         const served = { slos: applied.slos, quotas: applied.queryContext.quotas, observe: observe(context) };
         return handle({ params, caller, signal, context: own }, served);
       });
-  const leaves = measuredLeaves(measurement, (run) =>
-    handleSelectors(run, { ...sourcesOf(run.context), ...parts.leavesSources }),
+  const selectors = measuredSelectors(measurement, (run) =>
+    handleSelectors(run, { ...sourcesOf(run.context), ...parts.selectorSources }),
   );
   const described = describing(admission, () => applied);
 
@@ -156,7 +156,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
         return handleBulk({ body, caller, signal, context: own }, sources);
       }),
     ...lookingUp(parts, sourcesOf, () => applied.queryContext),
-    leaves,
+    selectors,
     slo: objectivesOn(slo),
     sloHistory: objectivesOn(sloHistory),
     partials: (request) =>
@@ -212,19 +212,19 @@ function usageReads(
   };
 }
 
-/** Creates the look-ups. Each takes one request token, and its leaves take none. */
+/** Creates the look-ups. Each takes one request token, and its selectors take none. */
 function lookingUp(
-  { admission, measurement, leavesSources, admitWithin }: ReturnType<typeof createParts>,
+  { admission, measurement, selectorSources, admitWithin }: ReturnType<typeof createParts>,
   sourcesOf: (context: RequestContext) => QuerySources,
   queryContext: () => QueryContext,
 ): ReturnType<typeof createMetadataReads> {
-  const leaves = measuredLeaves(measurement, (run) => {
-    const sources = { ...sourcesOf(run.context), ...leavesSources, admitLeaves: admitWithin };
+  const selectors = measuredSelectors(measurement, (run) => {
+    const sources = { ...sourcesOf(run.context), ...selectorSources, admitSelectors: admitWithin };
     return handleSelectors(run, sources);
   });
   return createMetadataReads({
     admit: (caller, metrics) => admission.request(caller, classOf(caller, metrics, queryContext().quotas), new Map()),
-    leaves,
+    selectors,
     queryContext,
   });
 }
@@ -241,11 +241,11 @@ function pricing(
   };
 }
 
-/** Measures requests for leaves. */
-function measuredLeaves(
+/** Measures requests for selectors. */
+function measuredSelectors(
   measurement: ReturnType<typeof createMeasurement>,
   handle: (run: Parameters<typeof handleSelectors>[0]) => ReturnType<typeof handleSelectors>,
-): MetricsApi["leaves"] {
+): MetricsApi["selectors"] {
   return async (request, caller, signal, context) => {
     const { result, sent } = await measurement.request("prometheus", { signal, context }, async (own) => {
       const response = await handle({ request, caller, signal, context: own });
@@ -321,9 +321,9 @@ function createParts(options: MetricsApiOptions) {
     deadlineMs,
     remember: (route: QueryRoute) => (cached: CachedQuery) =>
       repeats.remember(measurement.repeat(route, repeatQuery(cached, { admitNow, countPoints }))),
-    leavesSources: {
-      admitLeaves: sources.admit,
-      rememberLeaves: (cached: CachedSelectors) =>
+    selectorSources: {
+      admitSelectors: sources.admit,
+      rememberSelectors: (cached: CachedSelectors) =>
         repeats.remember(measurement.repeat("prometheus", repeatSelectors(cached, { admitNow, countPoints }))),
     },
     admitWithin: counted(admission.queriesWithin, instruments),
@@ -364,8 +364,8 @@ function createUsage(
 
 function createPartials(): typeof handlePartials {
   const limited = createConcurrencyLimit(
-    questionsMax,
-    `more than ${questionsMax} requests from peers are in progress in this pod; retry later`,
+    partialRequestsMax,
+    `more than ${partialRequestsMax} requests from peers are in progress in this pod; retry later`,
   );
   return (request, sources) => limited(() => handlePartials(request, sources));
 }

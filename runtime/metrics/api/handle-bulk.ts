@@ -38,8 +38,8 @@ interface BulkSources extends QuerySources {
 
 /** Store reads of all queries together. */
 interface Shards {
-  asked: number;
-  answered: number;
+  requested: number;
+  responded: number;
 }
 
 /** One bulk in progress. */
@@ -66,7 +66,7 @@ export async function handleBulk(request: BulkRequest, sources: BulkSources): Pr
   const startMs = performance.now();
   const { signal, context } = request;
   const sharing = { signal, deadlineMs: sources.deadlineMs, bytesMax: bulkStoreBytesMax, context };
-  const shards: Shards = { asked: 0, answered: 0 };
+  const shards: Shards = { requested: 0, responded: 0 };
   return runAdmitted(admitted, () =>
     shareReads(sharing, async (reads, deadline) => {
       const run: Run = { request, sources, reads, deadline, shards, schemaVersions: new Set(), points: bulkPointsMax };
@@ -104,8 +104,8 @@ async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
     return admitted;
   };
   const observe: QuerySources["observe"] = (outcomes) => {
-    shards.asked += outcomes.length;
-    shards.answered += outcomes.filter(({ outcome }) => outcome.ok).length;
+    shards.requested += outcomes.length;
+    shards.responded += outcomes.filter(({ outcome }) => outcome.ok).length;
     sources.observe(outcomes);
   };
   try {

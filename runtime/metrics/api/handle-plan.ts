@@ -60,8 +60,8 @@ export async function handlePlan(request: PlanRequest, sources: PlanSources): Pr
     error,
     cheaper: error && (await cheaperQuery(error, request, sources)),
   });
-  const leaf = plan && selectorOfQuery(plan.query, { caller, queryContext, nowMs });
-  return { status: 200, headers: { ...charged.headers(), ...noStore }, body, leaf };
+  const selector = plan && selectorOfQuery(plan.query, { caller, queryContext, nowMs });
+  return { status: 200, headers: { ...charged.headers(), ...noStore }, body, selector };
 }
 
 /** The named metrics that the caller may read. They determine the class of a query that has no plan. */
@@ -122,7 +122,7 @@ function absoluteTimes(params: Parameters, nowMs: number): Parameters {
   return new Map([...[...params].filter(([name]) => name !== "last"), ...times]);
 }
 
-interface LeafSources {
+interface SelectorSources {
   readonly caller: Caller;
   readonly queryContext: QueryContext;
   /** Unix milliseconds of the request. */
@@ -130,31 +130,31 @@ interface LeafSources {
 }
 
 /**
- * The one leaf that reads the same points as a query, at the times of its points. Undefined where an expression cannot
- * say the query: several metrics, exemplars, a later page, a snapshot, or points off the grid of leaves.
+ * The one selector that reads the same points as a query, at the times of its points. Undefined where an expression
+ * cannot say the query: several metrics, exemplars, a later page, a snapshot, or points off the grid of selectors.
  */
-function selectorOfQuery(query: Query, sources: LeafSources): MetricSelector | undefined {
+function selectorOfQuery(query: Query, sources: SelectorSources): MetricSelector | undefined {
   const [metric, ...others] = query.metrics;
   const isOdd = query.exemplars || query.page > 1 || query.snapshot !== undefined;
   if (metric === undefined || others.length > 0 || isOdd) return undefined;
-  const leaf: MetricSelector = {
+  const selector: MetricSelector = {
     metric: metric.entry.metric.id,
     measure: { kind: "aggregation", aggregation: metric.aggregation },
     filters: query.filters,
     groupBy: query.groupBy,
     widthSeconds: query.window.widthSeconds,
   };
-  const made = leafQueryOf(leaf, query, sources);
-  return made !== undefined && readsSame(made, query) ? leaf : undefined;
+  const made = queryOfSelector(selector, query, sources);
+  return made !== undefined && readsSame(made, query) ? selector : undefined;
 }
 
-function leafQueryOf(
-  leaf: MetricSelector,
+function queryOfSelector(
+  selector: MetricSelector,
   { window }: Query,
-  { caller, queryContext, nowMs }: LeafSources,
+  { caller, queryContext, nowMs }: SelectorSources,
 ): SelectorQuery | undefined {
   const times = { startMs: firstPointMs(window), endMs: window.toMs, stepMs: window.stepSeconds * 1_000 };
-  const request: SelectorsRequest = { leaves: [leaf], times, tenant: undefined, isCompleteRequired: false };
+  const request: SelectorsRequest = { selectors: [selector], times, tenant: undefined, isCompleteRequired: false };
   const made = resultOrError(() => makeSelectorQueries(request, caller, queryContext, nowMs), ApiError);
   return made instanceof ApiError ? undefined : made[0];
 }

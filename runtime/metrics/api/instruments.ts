@@ -136,11 +136,11 @@ type RequestOutcome = "ok" | "partial" | "refused" | "failed" | "left";
 /** The figures of the recent requests in the health response. */
 export interface RequestFigures {
   readonly requests: number;
-  /** Nearest-rank 95th percentile over the answered requests; 0 without any. */
+  /** Nearest-rank 95th percentile over the completed requests; 0 without any. */
   readonly latencyP95Ms: number;
   /** Share of failed requests; 0 without any. */
   readonly errorRate: number;
-  /** Share of partial responses among the answered requests; 0 without any. */
+  /** Share of partial responses among the completed requests; 0 without any. */
   readonly partialRate: number;
 }
 

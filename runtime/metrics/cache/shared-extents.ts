@@ -89,8 +89,8 @@ const noneAfter =
     return [];
   };
 
-/** A question for points, and its reply with the encoded extents in base64. */
-interface Question extends Omit<LackingPoints<unknown>, "kind"> {
+/** A request for points, and its reply with the encoded extents in base64. */
+interface PointsRequest extends Omit<LackingPoints<unknown>, "kind"> {
   readonly kind: SeriesKind<unknown>["name"];
 }
 
@@ -101,23 +101,23 @@ async function request<Series>(
   { kind, key, grid: { startMs, stepMs, count }, limits, nowMs }: LackingPoints<Series>,
 ): Promise<readonly CachedExtent<Series>[]> {
   const { settledMs, tailMs } = limits;
-  const question = { kind: kind.name, key, grid: { startMs, stepMs, count }, limits: { settledMs, tailMs }, nowMs };
-  const reply = await pods.request(holder, topic, question satisfies Question, requestTimeoutMs);
+  const points = { kind: kind.name, key, grid: { startMs, stepMs, count }, limits: { settledMs, tailMs }, nowMs };
+  const reply = await pods.request(holder, topic, points satisfies PointsRequest, requestTimeoutMs);
   const { extents } = (reply ?? {}) as { readonly extents?: unknown };
   return typeof extents === "string" ? decodeExtents(kind, key, Buffer.from(extents, "base64")) : [];
 }
 
-/** Replies to the questions of other pods. */
+/** Replies to the requests of other pods. */
 function serveExtents(ranges: RangeCache, pods: Pods): void {
   let replies = 0;
   pods.serve(topic, async (message) => {
     if (replies >= repliesMax) return {};
     replies += 1;
     try {
-      const question = message as Question;
-      const encoded = await (question.kind === numberSeries.name
-        ? packed(numberSeries, ranges, question)
-        : packed(histogramSeries, ranges, question));
+      const points = message as PointsRequest;
+      const encoded = await (points.kind === numberSeries.name
+        ? packed(numberSeries, ranges, points)
+        : packed(histogramSeries, ranges, points));
       return encoded === undefined || encoded.length > sentBytesMax
         ? {}
         : { extents: Buffer.from(encoded).toString("base64") };
@@ -131,7 +131,7 @@ function serveExtents(ranges: RangeCache, pods: Pods): void {
 async function packed<Series>(
   kind: SeriesKind<Series>,
   ranges: RangeCache,
-  { key, grid, limits, nowMs }: Question,
+  { key, grid, limits, nowMs }: PointsRequest,
 ): Promise<Uint8Array | undefined> {
   const { runs } = cover(ranges.extents<Series>(key), grid, limits, nowMs);
   const extents = runs.map((run): CachedExtent<Series> => {

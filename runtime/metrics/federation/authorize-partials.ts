@@ -22,13 +22,13 @@ import { onePoint } from "../request/window.ts";
 import { countingRecipe } from "../slo/read-slo.ts";
 import type { SloEntry } from "../slo/slo-selection.ts";
 
-/** The configuration that a question is checked against. */
+/** The configuration that a partial request is checked against. */
 export interface PartialsContext {
   readonly queryContext: QueryContext;
   readonly slos: readonly SloEntry[];
 }
 
-/** A granted question: a plan over this runtime's own stores of the region, with one statistic at most. */
+/** A granted partial request: a plan over this runtime's own stores of the region, with one statistic at most. */
 interface GrantedPartial {
   readonly plan: Plan;
   readonly metric: QueriedMetric;
@@ -37,9 +37,9 @@ interface GrantedPartial {
 }
 
 /**
- * Checks a question against token, narrowing and catalog, and plans it. A question that exceeds them is rejected, not
- * narrowed, since the asking runtime could not tell. Stores that are peers are left out, so that no question is
- * forwarded. Source: seed "Operational Metrics API" §5 and §8, "Data residency".
+ * Checks a partial request against token, narrowing and catalog, and plans it. A partial request that exceeds them is
+ * rejected, not narrowed, since the asking runtime could not tell. Stores that are peers are left out, so that no
+ * partial request is forwarded. Source: seed "Operational Metrics API" §5 and §8, "Data residency".
  *
  * @throws ApiError
  */
@@ -65,11 +65,11 @@ export function grantPartials(
   const granted = grant([entry], filters, caller, { ...access, environments });
   const quota = classOf(caller, [entry.metric], queryContext.quotas);
   requireLabels({ groupBy: ask.group_by, filters }, [entry.metric], labelNames.length);
-  const asked = granted.metrics.map((one) => metricOf(one, ask, slos));
-  const metrics = asked.map((one) => narrowed(one, ask));
+  const requested = granted.metrics.map((one) => metricOf(one, ask, slos));
+  const metrics = requested.map((one) => narrowed(one, ask));
   const [metric] = metrics;
   if (metric === undefined) throw new Error("a grant of one metric has no metric");
-  const isOneOfSeveral = asked.some(({ recipe }) => recipe.kind === "scalar" && recipe.statistics.length > 1);
+  const isOneOfSeveral = requested.some(({ recipe }) => recipe.kind === "scalar" && recipe.statistics.length > 1);
   const window = windowOf(ask, over, metric);
   const query = ownQuery(granted, {
     metrics,
@@ -160,7 +160,7 @@ function requireIncreases(stores: readonly CatalogStore[], requested: string | u
 
 type Window = Plan["query"]["window"];
 
-/** The window that a question is planned over. @throws ApiError */
+/** The window that a partial request is planned over. @throws ApiError */
 function windowOf({ points, part }: PartialAsk, over: PartialTimes, { entry }: QueriedMetric): Window {
   const { minStepSeconds } = entry.metric;
   if (part === exemplarsPart) return exemplarsWindow(over, minStepSeconds);

@@ -46,24 +46,24 @@ const returnMs = 50;
 const seriesBytesMax = unpackedBytesMax / 2;
 
 /**
- * Answers a question of a runtime in another region from the own stores of one region. The response holds sums, counts,
- * extremes and buckets by group; it holds no single series and no label outside of the grouping. Source: seed
+ * Handles a partial request of a runtime in another region from the own stores of one region. The response holds sums,
+ * counts, extremes and buckets by group; it holds no single series and no label outside of the grouping. Source: seed
  * "Operational Metrics API" §8, "Data residency".
  *
- * @throws ApiError for a question that is not allowed, and when every store failed; the signal's reason
+ * @throws ApiError for a partial that is not allowed, and when every store failed; the signal's reason
  */
 export async function handlePartials(request: PartialsRequest, sources: PartialsSources): Promise<PartialsResponse> {
-  const question = parsePartialRequest(request.body);
-  if (question.kind === "probe")
-    return jsonResponse({ increases: increasesIn(question.region, request.caller, sources) }, "none");
-  const { ask, over } = question;
+  const partial = parsePartialRequest(request.body);
+  if (partial.kind === "probe")
+    return jsonResponse({ increases: increasesIn(partial.region, request.caller, sources) }, "none");
+  const { ask, over } = partial;
   const { plan, metric, isOneOfSeveral } = grantPartials(ask, over, request.caller, sources);
   const { deadlineMs, bulkheads, observe } = sources;
   const stores = bulkheads.of(plan.query.quota.queryClass, sources.stores);
   const leftMs = Math.max(1, Math.min(deadlineMs, (request.remainingMs ?? deadlineMs) - returnMs));
   const own: OwnRead = (read) =>
     readOwnStores(plan, read, { stores, observe, deadlineMs: leftMs, signal: request.signal });
-  const planned: PlannedQuestion = { ask, over, plan, metric, isOneOfSeveral, own };
+  const planned: PlannedPartial = { ask, over, plan, metric, isOneOfSeveral, own };
   if (ask.part === exemplarsPart) return handleExemplars(planned);
   if (ask.part === newestPart) return handleNewest(planned);
   if (ask.quantile !== undefined) return handleQuantile(planned, ask.quantile);
@@ -74,7 +74,7 @@ type OwnRead = <Result extends { readonly warning: WarningClass }>(
   read: (store: OwnStore) => Promise<Result>,
 ) => ReturnType<typeof readOwnStores<Result>>;
 
-interface PlannedQuestion {
+interface PlannedPartial {
   readonly ask: PartialAsk;
   readonly over: PartialTimes;
   readonly plan: Plan;
@@ -83,7 +83,7 @@ interface PlannedQuestion {
   readonly own: OwnRead;
 }
 
-async function handleSeries(planned: PlannedQuestion, key: string): Promise<PartialsResponse> {
+async function handleSeries(planned: PlannedPartial, key: string): Promise<PartialsResponse> {
   const { plan, metric } = planned;
   const { recipe } = metric;
   if (recipe.kind === "quantile" && recipe.histogram === "Native") {
@@ -109,7 +109,7 @@ type ReadSeries<Series> = (
 ) => Promise<{ readonly series: readonly Series[]; readonly warning: WarningClass }>;
 
 async function readSeries<Series>(
-  { ask, plan, own }: PlannedQuestion,
+  { ask, plan, own }: PlannedPartial,
   read: ReadSeries<Series>,
 ): Promise<{ readonly results: readonly OwnSeries<Series>[]; readonly warning: WarningClass }> {
   const wide = { ...plan.grid, rangeMs: plan.query.window.widthSeconds * 1_000 };
@@ -125,7 +125,7 @@ function firstRange({ part: { ranges } }: OwnStore): Vector {
   return range;
 }
 
-async function handleNewest({ plan, own }: PlannedQuestion): Promise<PartialsResponse> {
+async function handleNewest({ plan, own }: PlannedPartial): Promise<PartialsResponse> {
   const { results, warning } = await own(async ({ part, client, boundary, call }) => {
     const value = await client.single(printVector(part.newest, boundary), plan.query.window.toMs, call);
     return { value, warning: "none" as const };
@@ -135,7 +135,7 @@ async function handleNewest({ plan, own }: PlannedQuestion): Promise<PartialsRes
 }
 
 /** Reads one quantile at one time, unmerged; it shows the asking runtime the layout of native histograms. */
-async function handleQuantile(planned: PlannedQuestion, quantile: number): Promise<PartialsResponse> {
+async function handleQuantile(planned: PlannedPartial, quantile: number): Promise<PartialsResponse> {
   const { plan, metric, own } = planned;
   if (metric.recipe.kind !== "quantile" || metric.recipe.histogram !== "Native") {
     const detail = `ask.quantile=${quantile} is for native histograms only; remove it`;
@@ -152,7 +152,7 @@ async function handleQuantile(planned: PlannedQuestion, quantile: number): Promi
   return jsonResponse({ samples: samples.filter(({ value }) => Number.isFinite(value)) }, warning);
 }
 
-async function handleExemplars({ plan, own }: PlannedQuestion): Promise<PartialsResponse> {
+async function handleExemplars({ plan, own }: PlannedPartial): Promise<PartialsResponse> {
   const { fromMs, toMs } = plan.query.window;
   const { results, warning } = await own(async ({ part, client, call }) => {
     const of = part.exemplars;
@@ -165,13 +165,13 @@ async function handleExemplars({ plan, own }: PlannedQuestion): Promise<Partials
   return jsonResponse({ exemplars }, warning);
 }
 
-function shapeOf({ ask, plan }: PlannedQuestion): PartialShape {
+function shapeOf({ ask, plan }: PlannedPartial): PartialShape {
   return { groupBy: ask.group_by, count: plan.grid.count, intervalSeconds: ask.points?.interval_seconds ?? 1 };
 }
 
 interface Packing {
   readonly grid: PointGrid;
-  /** Binds the response to its question. */
+  /** Binds the response to its partial request. */
   readonly key: string;
   readonly warning: WarningClass;
 }

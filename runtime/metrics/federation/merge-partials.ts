@@ -16,7 +16,7 @@ export interface OwnSeries<Series> {
   readonly series: readonly Series[];
 }
 
-/** The shape that a question requires of its partial. */
+/** The shape that a partial request requires of its partial. */
 export interface PartialShape {
   readonly groupBy: Parameters<typeof governedLabels>[1];
   readonly count: number;

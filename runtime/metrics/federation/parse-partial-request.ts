@@ -8,7 +8,7 @@ import {
   partialPoints,
   type PartialTimes,
   pointsMax,
-  questionVersion,
+  partialRequestVersion,
   timeMsMax,
   widthMsMax,
 } from "../../../api/peers.ts";
@@ -21,32 +21,32 @@ import { shown } from "../request/known-names.ts";
 import { readLabel } from "../request/parameters.ts";
 import { matchedValues } from "../request/selector.ts";
 
-/** Largest body of a question, in bytes: names and filters of one metric. */
+/** Largest body of a partial request, in bytes: names and filters of one metric. */
 export const partialRequestBytesMax = 64 * 1024;
 
-/** The question of a peer: for its capabilities in a region, or for one partial. */
-type ReadQuestion =
+/** The partial request of a peer: for its capabilities in a region, or for one partial. */
+type ParsedPartialRequest =
   | { readonly kind: "probe"; readonly region: string }
   | { readonly kind: "partial"; readonly ask: PartialAsk; readonly over: PartialTimes };
 
 /**
  * Parses the body of `POST /v1/metrics/partials`; each of its objects is closed. @throws ApiError for a wrong member
  */
-export function parsePartialRequest(body: Uint8Array): ReadQuestion {
-  const question = members(parseJson(body), "the body", ["version", "probe", "ask", "over"]);
-  if (question["version"] !== questionVersion) {
-    const version = shown(JSON.stringify(question["version"]) ?? "none");
-    const detail = `the request has version ${version}; this runtime supports version ${questionVersion}`;
+export function parsePartialRequest(body: Uint8Array): ParsedPartialRequest {
+  const request = members(parseJson(body), "the body", ["version", "probe", "ask", "over"]);
+  if (request["version"] !== partialRequestVersion) {
+    const version = shown(JSON.stringify(request["version"]) ?? "none");
+    const detail = `the request has version ${version}; this runtime supports version ${partialRequestVersion}`;
     throw invalidField("schema_version_gone", "version", detail);
   }
-  if (question["probe"] !== undefined) {
-    const besides = ["ask", "over"].find((name) => question[name] !== undefined);
+  if (request["probe"] !== undefined) {
+    const besides = ["ask", "over"].find((name) => request[name] !== undefined);
     if (besides !== undefined)
       throw invalidField("invalid_request", besides, `${besides} cannot be combined with probe; send only one of them`);
-    const probe = members(question["probe"], "probe", ["region"]);
+    const probe = members(request["probe"], "probe", ["region"]);
     return { kind: "probe", region: text(probe["region"], "probe.region") };
   }
-  return { kind: "partial", ask: readAsk(question["ask"]), over: readTimes(question["over"]) };
+  return { kind: "partial", ask: readAsk(request["ask"]), over: readTimes(request["over"]) };
 }
 
 function readAsk(value: unknown): PartialAsk {
@@ -152,7 +152,7 @@ function text(value: unknown, field: string, code: ErrorCode = "invalid_request"
 }
 
 /**
- * Parses a list of names. It sorts them and drops duplicates, so that equal questions have equal bytes.
+ * Parses a list of names. It sorts them and drops duplicates, so that equal partial requests have equal bytes.
  *
  * @param more texts that are no names. @default none is accepted
  */

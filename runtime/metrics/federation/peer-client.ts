@@ -11,26 +11,21 @@ import { decodeExtents } from "../cache/encode-extents.ts";
 import { histogramSeries, numberSeries, type SeriesKind } from "../cache/series-kind.ts";
 import { partialRequestBody, partialRequestKey, probeBody } from "../planning/plan-peer.ts";
 
-/** Creates a client that reads a peer like a store. Its queries are questions in JSON. */
+/** Creates a client that reads a peer like a store. Its queries are partial requests in JSON. */
 export const createPeerClient: MakePeerClient = (send, terms) => {
   const range =
     <Series extends Labelled>(kind: SeriesKind<Series>) =>
-    (question: string, grid: RangeGrid, call: StoreCall) =>
-      askSeries(
-        { kind, send },
-        partialRequestBody(question, { start_ms: grid.startMs, count: grid.count }),
-        grid,
-        call,
-      );
-  const vector: PeerClient["vector"] = async (question, timeMs, call) =>
-    samplesIn(await send(partialRequestBody(question, { time_ms: timeMs }), call));
+    (request: string, grid: RangeGrid, call: StoreCall) =>
+      askSeries({ kind, send }, partialRequestBody(request, { start_ms: grid.startMs, count: grid.count }), grid, call);
+  const vector: PeerClient["vector"] = async (request, timeMs, call) =>
+    samplesIn(await send(partialRequestBody(request, { time_ms: timeMs }), call));
   return {
     range: range(numberSeries),
     histograms: range(histogramSeries),
     vector,
-    single: async (question, timeMs, call) => (await vector(question, timeMs, call))[0]?.value,
-    exemplars: async (question, fromMs, toMs, call) =>
-      exemplarsIn(await send(partialRequestBody(question, { from_ms: fromMs, to_ms: toMs }), call)),
+    single: async (request, timeMs, call) => (await vector(request, timeMs, call))[0]?.value,
+    exemplars: async (request, fromMs, toMs, call) =>
+      exemplarsIn(await send(partialRequestBody(request, { from_ms: fromMs, to_ms: toMs }), call)),
     probe: async (call) => capabilitiesOf(terms, await send(probeBody({ region: terms.region }), call)),
   };
 };
@@ -52,13 +47,13 @@ async function askSeries<Series extends Labelled>(
 ): Promise<RangeResult<Series>> {
   const { bytes, warning } = await send(body, call);
   const [extent, ...others] = await decodeExtents(kind, partialRequestKey(body), bytes);
-  const isAsked =
+  const isRequested =
     extent !== undefined &&
     others.length === 0 &&
     extent.startMs === startMs &&
     extent.stepMs === stepMs &&
     extent.count === count;
-  if (!isAsked || !extent.series.every(({ labels }) => areLabels(labels))) throw malformed();
+  if (!isRequested || !extent.series.every(({ labels }) => areLabels(labels))) throw malformed();
   return { series: extent.series, warning };
 }
 

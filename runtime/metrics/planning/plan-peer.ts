@@ -5,21 +5,21 @@ import {
   newestPart,
   type PartialAsk,
   type PartialTimes,
-  questionVersion,
+  partialRequestVersion,
 } from "../../../api/peers.ts";
 import type { LabelName } from "../../../crds/config.ts";
 import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
 import type { CatalogStore } from "../catalog-index.ts";
-import type { Question } from "../promql/promql.ts";
+import type { PartialQuery } from "../promql/promql.ts";
 import { isolationLabels, writtenFilters } from "../request/parameters.ts";
 import type { QueriedMetric, Query } from "./query.ts";
 
-/** The questions to a peer about one metric. */
-interface PeerQuestions {
+/** The partial requests to a peer about one metric. */
+interface PeerRequests {
   /** One for each statistic, in the recipe's order; for a percentile, one for the buckets. */
-  readonly ranges: readonly Question[];
-  readonly newest: Question;
-  readonly exemplars: Question | undefined;
+  readonly ranges: readonly PartialQuery[];
+  readonly newest: PartialQuery;
+  readonly exemplars: PartialQuery | undefined;
 }
 
 interface PeerStore {
@@ -28,8 +28,8 @@ interface PeerStore {
   readonly groupBy: readonly LabelName[];
 }
 
-/** Builds the questions of one metric to the peer of a region. They carry the rights as granted names. */
-export function planPeer(query: Query, metric: QueriedMetric, { store, groupBy }: PeerStore): PeerQuestions {
+/** Builds the partial requests of one metric to the peer of a region. They carry the rights as granted names. */
+export function planPeer(query: Query, metric: QueriedMetric, { store, groupBy }: PeerStore): PeerRequests {
   const { recipe } = metric;
   const base = baseOf(query, metric, { store, groupBy });
   const { stepSeconds, widthSeconds } = query.window;
@@ -72,17 +72,17 @@ function baseOf(
   };
 }
 
-/** Builds the body of a question. @param question as printed; it is the key of cached responses */
-export function partialRequestBody(question: string, over: PartialTimes): string {
-  return `{"version":${questionVersion},"ask":${question},"over":${JSON.stringify(over)}}`;
+/** Builds the body of a partial request. @param question as printed; it is the key of cached responses */
+export function partialRequestBody(request: string, over: PartialTimes): string {
+  return `{"version":${partialRequestVersion},"ask":${request},"over":${JSON.stringify(over)}}`;
 }
 
 /** Builds the body that only asks for the capabilities of a peer in a region. */
 export function probeBody(probe: { readonly region: string }): string {
-  return JSON.stringify({ version: questionVersion, probe });
+  return JSON.stringify({ version: partialRequestVersion, probe });
 }
 
-/** The digest that binds a response to its question. */
+/** The digest that binds a response to its partial request. */
 export function partialRequestKey(body: string | Uint8Array): string {
   return hash("sha256", body, "base64url");
 }

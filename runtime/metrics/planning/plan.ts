@@ -9,7 +9,7 @@ import {
   type Matcher,
   type Newest,
   oneOf,
-  type Question,
+  type PartialQuery,
   type Selector,
   type Vector,
 } from "../promql/promql.ts";
@@ -31,11 +31,11 @@ export interface PlannedPart {
   /** The splits of each range query, one request each; together they cover the plan's grid. */
   readonly splits: readonly RangeSplit[];
   /** One instant query at the end of the window, for the time of the newest sample. */
-  readonly newest: Newest | Question;
+  readonly newest: Newest | PartialQuery;
   /** The window ended before the store settled, so that no point can change. */
   readonly isSettled: boolean;
   /** The series whose exemplars the query wants. @default none */
-  readonly exemplars: Selector | Question | undefined;
+  readonly exemplars: Selector | PartialQuery | undefined;
 }
 
 /** The requests of a query to its stores. */

@@ -25,15 +25,16 @@ import {
   smallestStep,
 } from "./query.ts";
 
-/** A leaf as a closed query, and the points of its window that the stamps of the request have. */
+/** A selector as a closed query, and the points of its window that the stamps of the request have. */
 export interface SelectorQuery extends Pick<SelectorWindow, "stamps" | "places"> {
   readonly query: Query;
 }
 
 /**
- * Builds the closed query of every leaf. All of them have the slowest class of their metrics.
+ * Builds the closed query of every selector. All of them have the slowest class of their metrics.
  *
- * @throws ApiError where a native query of one leaf, or one over all metrics and regions, is rejected; `invalid_filter`
+ * @throws ApiError where a native query of one selector, or one over all metrics and regions, is rejected;
+ * `invalid_filter`
  *   when the request names two tenants
  */
 export function makeSelectorQueries(
@@ -42,12 +43,12 @@ export function makeSelectorQueries(
   queryContext: QueryContext,
   nowMs: number,
 ): readonly SelectorQuery[] {
-  const { leaves } = request;
-  if (leaves.length === 0 || leaves.length > selectorsMax) {
-    const detail = `the expression has ${leaves.length} selectors; use 1 to ${selectorsMax}`;
+  const { selectors } = request;
+  if (selectors.length === 0 || selectors.length > selectorsMax) {
+    const detail = `the expression has ${selectors.length} selectors; use 1 to ${selectorsMax}`;
     throw invalidField("invalid_request", "query", detail);
   }
-  const entries = leaves.map(({ metric }) => catalogEntry(metric, queryContext.catalog));
+  const entries = selectors.map(({ metric }) => catalogEntry(metric, queryContext.catalog));
   requireReadScope(caller);
   const access = accessOf(caller, queryContext.quotas);
   const quota = classOf(
@@ -56,7 +57,7 @@ export function makeSelectorQueries(
     queryContext.quotas,
   );
   const common = { request, caller, access, quota, nowMs, tenant: tenantOfAll(request) };
-  const made = leaves.map((leaf, index) => makeSelectorQuery(leaf, entries[index] as MetricEntry, common));
+  const made = selectors.map((selector, index) => makeSelectorQuery(selector, entries[index] as MetricEntry, common));
   requireScopeOver(
     [...new Set(made.flatMap(({ query }) => query.regions))].sort(),
     made.flatMap(({ query }) => query.metrics),
@@ -74,23 +75,23 @@ interface Common {
   readonly tenant: string | undefined;
 }
 
-function makeSelectorQuery(leaf: MetricSelector, entry: MetricEntry, common: Common): SelectorQuery {
+function makeSelectorQuery(selector: MetricSelector, entry: MetricEntry, common: Common): SelectorQuery {
   const { request, caller, access, quota, nowMs, tenant } = common;
   const { metric } = entry;
-  const filters = filtersOf(leaf, tenant);
-  const groupBy = leaf.groupBy.map((name) => readLabel(name, "by", "invalid_group_by"));
+  const filters = filtersOf(selector, tenant);
+  const groupBy = selector.groupBy.map((name) => readLabel(name, "by", "invalid_group_by"));
   const granted = grant([entry], filters, caller, access);
   requireLabels({ filters, groupBy }, [metric], quota.limits.maxGroupBy);
   const rules = { stepSecondsMin: smallestStep(caller, [metric], quota.limits), limits: quota.limits };
-  const { window, stamps, places } = resolveSelectorWindow(request.times, leaf.widthSeconds, { ...rules, nowMs });
-  const metrics = granted.metrics.map((one) => queriedSelector(one, leaf.measure));
+  const { window, stamps, places } = resolveSelectorWindow(request.times, selector.widthSeconds, { ...rules, nowMs });
+  const metrics = granted.metrics.map((one) => queriedSelector(one, selector.measure));
   rejectSunset([metric], nowMs);
   const schemaVersion = schemaVersionOf([entry], undefined);
   const parts = { metrics, filters, groupBy, window, exemplars: false, schemaVersion, quota };
   return {
     query: {
       ...ownQuery(granted, parts),
-      windowAt: selectorWindowAt(request.times, leaf.widthSeconds, rules),
+      windowAt: selectorWindowAt(request.times, selector.widthSeconds, rules),
       isCompleteRequired: request.isCompleteRequired,
       limit: Math.min(queryLimits.seriesMax, quota.limits.maxSeries),
     },
@@ -116,10 +117,10 @@ interface NamedTenant {
 }
 
 /** The tenant that the request names; undefined when it names none. @throws ApiError `invalid_filter` for two */
-function tenantOfAll({ leaves, tenant }: SelectorsRequest): string | undefined {
+function tenantOfAll({ selectors, tenant }: SelectorsRequest): string | undefined {
   const named: readonly NamedTenant[] = [
     ...(tenant === undefined ? [] : [{ tenant, place: "X-Scope-OrgID" }]),
-    ...leaves.flatMap(({ metric, filters }) =>
+    ...selectors.flatMap(({ metric, filters }) =>
       (filters.get("tenant") ?? []).map((own) => ({ tenant: own, place: `${metric}{tenant}` })),
     ),
   ];
@@ -134,8 +135,8 @@ function tenantOfAll({ leaves, tenant }: SelectorsRequest): string | undefined {
 }
 
 /**
- * Builds one metric of a query that asks for a measure. The number and the share of events are partials of `avg`: a
- * peer is asked for these.
+ * Builds one metric of a query that requests a measure. The number and the share of events are partials of `avg`: a
+ * peer is requested these.
  *
  * @throws ApiError `invalid_aggregation`, `incompatible_increases`
  */

@@ -22,7 +22,7 @@ export type Vector =
   | Covered
   | { readonly kind: "bound"; readonly of: Vector }
   | Newest
-  | Question;
+  | PartialQuery;
 
 /** `of`, absent for each group whose `part` and `whole` differ by more than a share. */
 export interface Covered {
@@ -49,8 +49,8 @@ export interface Newest {
   readonly within?: { readonly rangeMs: number; readonly stepMs: number };
 }
 
-/** A question to a peer, in place of a query. It prints as JSON and is sent to peers only. */
-export interface Question {
+/** A partial request to a peer, in place of a query. It prints as JSON and is sent to peers only. */
+export interface PartialQuery {
   readonly kind: "question";
   readonly of: PartialAsk;
 }
@@ -152,7 +152,7 @@ function printCovered({ wholeBy, tolerance, ...vectors }: Covered, boundary: Ran
 }
 
 /** Prints the series whose exemplars are read. */
-export function printExemplified(of: Selector | Question): string {
+export function printExemplified(of: Selector | PartialQuery): string {
   return "kind" in of ? JSON.stringify(of.of) : printSelector(of);
 }
 

@@ -126,7 +126,7 @@ interface CollectedQueries {
 }
 
 const topic = "recorded-queries";
-/** Time of the answer of a pod. Another one is not counted. */
+/** Time of the response of a pod. Another one is not counted. */
 const replyMs = 2_000;
 const podsMax = 64;
 
@@ -136,11 +136,11 @@ export function createCollection(record: QueryRecord, pods: Pods): () => Promise
   return async () => {
     const live = pods.live();
     const others = live.filter((pod) => pod !== pods.own);
-    const asked = others.slice(0, podsMax).map(async (pod) => {
+    const requests = others.slice(0, podsMax).map(async (pod) => {
       const reply = await pods.request(pod, topic, {}, replyMs).catch(() => undefined);
       return isRecord(reply) ? [reply] : [];
     });
-    return { live: others.length + 1, replies: [record.read(), ...(await Promise.all(asked)).flat()] };
+    return { live: others.length + 1, replies: [record.read(), ...(await Promise.all(requests)).flat()] };
   };
 }
 

@@ -10,7 +10,7 @@ import { endAt, formatTime, parseDuration, parseRequestedTime, timeAt } from "..
 /** The shapes of recent queries of this pod, in memory only. */
 export interface QueryRecord {
   /** Counts a query by its shape. A query that no configuration accepts does not count. */
-  add(asked: LoggedQuery, context: QueryContext): void;
+  add(logged: LoggedQuery, context: QueryContext): void;
   read(): RecordedQueries;
 }
 
@@ -87,9 +87,9 @@ export function createQueryRecord(now: () => number): QueryRecord {
     clients.set(client, (clients.get(client) ?? 0) + 1);
   };
   return {
-    add(asked, context) {
+    add(logged, context) {
       try {
-        const shape = shapeOf(asked, context);
+        const shape = shapeOf(logged, context);
         if (shape !== undefined) count(shape, now());
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
@@ -150,8 +150,8 @@ const exactSecondsMax = 3_600;
  *
  * @throws ApiError for a query that no configuration accepts
  */
-function shapeOf(asked: LoggedQuery, context: QueryContext): QueryShape | undefined {
-  const { route, params, caller, query } = asked;
+function shapeOf(logged: LoggedQuery, context: QueryContext): QueryShape | undefined {
+  const { route, params, caller, query } = logged;
   const selection = query === undefined ? selectionOf(route, params) : { ...query, metrics: idsOf(query) };
   const { metrics, filters, groupBy } = selection;
   if (!metrics.every((id) => metricForm.test(id))) return undefined;
@@ -162,8 +162,8 @@ function shapeOf(asked: LoggedQuery, context: QueryContext): QueryShape | undefi
     metrics,
     groupBy,
     filters: [...filters.keys()].sort(),
-    ...placeOf(selection, asked, context),
-    ...windowOf(asked),
+    ...placeOf(selection, logged, context),
+    ...windowOf(logged),
     kept: keptOf(params),
     caller: { client, regions, environments, metrics: caller.metrics, roles, scopes },
   };
@@ -206,13 +206,13 @@ function windowOf({ route, params, nowMs }: LoggedQuery): Pick<QueryShape, "wind
 /** The region and the environment that stores are selected by, if they are known names; of several the first. */
 function placeOf(
   { metrics, filters }: Selected,
-  asked: LoggedQuery,
+  logged: LoggedQuery,
   context: QueryContext,
 ): Pick<QueryShape, "region" | "environment"> {
   const [region, environment] = [filters.get("region")?.[0], filters.get("environment")?.[0]];
   const isOfStore = (label: "region" | "environment", value: string): boolean =>
     metrics.some((id) => context.catalog.get(id)?.stores.some(({ config }) => config[label] === value));
-  const isKnown = (value: string): boolean => isOfStore("environment", value) || isGranted(value, asked, context);
+  const isKnown = (value: string): boolean => isOfStore("environment", value) || isGranted(value, logged, context);
   return {
     ...(region !== undefined && isOfStore("region", region) ? { region } : {}),
     ...(environment !== undefined && isKnown(environment) ? { environment } : {}),

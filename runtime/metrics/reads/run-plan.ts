@@ -51,7 +51,7 @@ export interface Result {
   /** Undefined without any sample. */
   readonly freshnessSeconds: number | undefined;
   /** Store reads: all, and the successful ones; one for each store and metric. */
-  readonly shards: { readonly asked: number; readonly answered: number };
+  readonly shards: { readonly requested: number; readonly responded: number };
 }
 
 /** One metric that failed alone. */
@@ -109,7 +109,7 @@ export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): 
     mayRunCheaper: mayRunCheaper(errors),
     retryAfterSeconds: retryAfterOf(errors),
     freshnessSeconds: ageSeconds(stalestMs([{ plan, results }]), options.nowMs),
-    shards: { asked: outcomes.length, answered: results.length },
+    shards: { requested: outcomes.length, responded: results.length },
   };
 }
 

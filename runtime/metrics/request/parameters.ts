@@ -157,8 +157,8 @@ export function readLabel(
 export const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
 
 /**
- * The filters as identities and questions to peers hold them: the value itself where there is one, else the list. A
- * filter with one value keeps the form that it had before filters could have several.
+ * The filters as identities and partial requests to peers hold them: the value itself where there is one, else the
+ * list. A filter with one value keeps the form that it had before filters could have several.
  */
 export function writtenFilters(filters: Filters): readonly (readonly [LabelName, string | readonly string[]])[] {
   return filters

@@ -16,7 +16,7 @@ import {
 
 type RangeTimes = Extract<SelectorTimes, { readonly startMs: number }>;
 
-/** The points that a leaf reads, and the stamps of its response. */
+/** The points that a selector reads, and the stamps of its response. */
 export interface SelectorWindow {
   /** Without a stamp it has one point, which nobody needs. */
   readonly window: ResolvedWindow;
@@ -26,7 +26,7 @@ export interface SelectorWindow {
 }
 
 /**
- * Resolves the points of a leaf. The stamp t has the point at τ = ⌊t/L⌋·L, where L is the smallest step, or the
+ * Resolves the points of a selector. The stamp t has the point at τ = ⌊t/L⌋·L, where L is the smallest step, or the
  * downsample where that is coarser; the point covers (τ − width, τ].
  *
  * @param widthSeconds time that each point covers. Undefined: the greater of L and the step; in an instant the smallest
@@ -53,8 +53,8 @@ export function selectorWindowAt(
 ): (nowMs: number) => ResolvedWindow {
   return (nowMs) => {
     requireWidth(widthSeconds, rules.stepSecondsMin);
-    const asked = { ...rules, nowMs, widthSeconds };
-    const window = "timeMs" in times ? instantWindow(times, asked) : rangeWindow(times, asked);
+    const points = { ...rules, nowMs, widthSeconds };
+    const window = "timeMs" in times ? instantWindow(times, points) : rangeWindow(times, points);
     requireWindow(windowSecondsOf(window), rules.limits, "timeMs" in times ? "query" : "start");
     if ("stepMs" in times) requirePoints(window, times.stepMs / 1_000);
     return window;
@@ -62,7 +62,7 @@ export function selectorWindowAt(
 }
 
 /**
- * The stamps of a response, which no leaf changes. None of a range is in the future. An instant may be, as in
+ * The stamps of a response, which no selector changes. None of a range is in the future. An instant may be, as in
  * Prometheus: its point has the samples that its width still covers.
  */
 export function stampsAt(times: SelectorTimes, nowMs: number): Stamps {
@@ -73,19 +73,19 @@ export function stampsAt(times: SelectorTimes, nowMs: number): Stamps {
   return { startMs, stepMs, count };
 }
 
-type AskedPoints = WindowRules & { readonly widthSeconds: number | undefined };
+type RequestedPoints = WindowRules & { readonly widthSeconds: number | undefined };
 
 /** One point, whose step is its width. */
 function instantWindow(
   times: SelectorTimes,
-  { nowMs, stepSecondsMin, widthSeconds = stepSecondsMin }: AskedPoints,
+  { nowMs, stepSecondsMin, widthSeconds = stepSecondsMin }: RequestedPoints,
 ): ResolvedWindow {
   const downsample = downsampleFor(widthSeconds);
   const gridMs = Math.max(stepSecondsMin, secondsOf(downsample)) * 1_000;
   return { ...onePoint(floorTo(stampsAt(times, nowMs).startMs, gridMs), widthSeconds), downsample };
 }
 
-function rangeWindow(times: RangeTimes, { nowMs, stepSecondsMin, widthSeconds }: AskedPoints): ResolvedWindow {
+function rangeWindow(times: RangeTimes, { nowMs, stepSecondsMin, widthSeconds }: RequestedPoints): ResolvedWindow {
   const { startMs, stepMs, count } = stampsAt(times, nowMs);
   const stepSeconds = stepMs / 1_000;
   const lastMs = startMs + Math.max(0, count - 1) * stepMs;

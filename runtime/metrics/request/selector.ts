@@ -1,12 +1,12 @@
-// The form of leaves: several governed queries that are asked and answered as one request.
+// The form of selectors: several governed queries that are asked and answered as one request.
 import type { RegionState } from "../../../api/queries.ts";
 import type { Aggregation, LabelName } from "../../../crds/config.ts";
 import { filterValues } from "./parameters.ts";
 
 /**
- * What a leaf computes: an aggregation as in `GET /v1/metrics/query`; the number of events, which are the observations
- * of a histogram and the denominator of a ratio; or the share of a histogram's observations up to the threshold of an
- * SLO.
+ * What a selector computes: an aggregation as in `GET /v1/metrics/query`; the number of events, which are the
+ * observations of a histogram and the denominator of a ratio; or the share of a histogram's observations up to the
+ * threshold of an SLO.
  */
 export type Measure =
   | { readonly kind: "aggregation"; readonly aggregation: Aggregation }
@@ -29,13 +29,13 @@ export interface MetricSelector {
   readonly widthSeconds: number | undefined;
 }
 
-/** Most leaves of one request. */
+/** Most selectors of one request. */
 export const selectorsMax = 10;
 
-/** One request for several leaves. */
+/** One request for several selectors. */
 export interface SelectorsRequest {
   /** 1 to {@link selectorsMax}. */
-  readonly leaves: readonly MetricSelector[];
+  readonly selectors: readonly MetricSelector[];
   readonly times: SelectorTimes;
   /** The tenant that a header names. @default none */
   readonly tenant: string | undefined;
@@ -43,19 +43,19 @@ export interface SelectorsRequest {
   readonly isCompleteRequired: boolean;
 }
 
-/** One series of a leaf. */
+/** One series of a selector. */
 export interface SelectorSeries {
   readonly labels: Readonly<Partial<Record<LabelName, string>>>;
   /** One value for each stamp; NaN where there is no point. */
   readonly values: Float64Array;
 }
 
-/** The response to a request for leaves. */
+/** The response to a request for selectors. */
 export interface SelectorsResult {
   /** The stamps as requested, without those in the future. */
   readonly stamps: Stamps;
-  /** In the order of the request; the series of each leaf are sorted by labels. */
-  readonly leaves: readonly { readonly series: readonly SelectorSeries[] }[];
+  /** In the order of the request; the series of each selector are sorted by labels. */
+  readonly selectors: readonly { readonly series: readonly SelectorSeries[] }[];
   /** Some data is missing. */
   readonly isPartial: boolean;
   readonly regions: readonly RegionState[];
@@ -75,12 +75,12 @@ export interface SelectorsResult {
   readonly sent?: ((bytes: number) => void) | undefined;
 }
 
-/** The times that a request for leaves names: a range, or one instant. All are Unix milliseconds. */
+/** The times that a request for selectors names: a range, or one instant. All are Unix milliseconds. */
 export type SelectorTimes =
   | { readonly startMs: number; readonly endMs: number; readonly stepMs: number }
   | { readonly timeMs: number };
 
-/** The stamps of a response to leaves, in Unix milliseconds. An instant has one. */
+/** The stamps of a response to selectors, in Unix milliseconds. An instant has one. */
 export interface Stamps {
   readonly startMs: number;
   readonly stepMs: number;

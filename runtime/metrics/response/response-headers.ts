@@ -19,7 +19,7 @@ interface ResponseReport {
   readonly plan: string;
   readonly cache: string;
   /** Store reads: all, and the successful ones; one for each store and metric. */
-  readonly shards: { readonly asked: number; readonly answered: number };
+  readonly shards: { readonly requested: number; readonly responded: number };
   /** Of a request with several plans; a request with one plan reports both elsewhere. */
   readonly total?: {
     /** Expected cost units. */
@@ -39,7 +39,7 @@ export function responseHeaders(report: ResponseReport): Readonly<Record<string,
     "X-Partial": String(partial),
     "X-Query-Plan": plan,
     "X-Query-Cache": cache,
-    "X-Query-Shards": `asked=${shards.asked}, answered=${shards.answered}`,
+    "X-Query-Shards": `asked=${shards.requested}, answered=${shards.responded}`,
     ...(total === undefined ? {} : totalHeaders(total)),
   };
 }

@@ -1,4 +1,4 @@
-// Several governed queries as one request: one tenant, one class, one admission, one deadline. Each leaf is read,
+// Several governed queries as one request: one tenant, one class, one admission, one deadline. Each selector is read,
 // merged and cached like a native query.
 import { type AdmitQueries, type QueryReads, runAdmitted } from "../admission/admission.ts";
 import type { Caller } from "../authorization/access.ts";
@@ -14,7 +14,7 @@ import { formatDuration, formatTime } from "../request/time.ts";
 import { readSelectors, type ReadSelectors } from "./read-selectors.ts";
 import { type CachedSelectors, selectorsResult } from "./selectors-result.ts";
 
-/** One request for leaves, of one caller. */
+/** One request for selectors, of one caller. */
 interface SelectorsRun {
   readonly request: SelectorsRequest;
   readonly caller: Caller;
@@ -23,22 +23,22 @@ interface SelectorsRun {
 }
 
 interface SelectorsSources extends QuerySources {
-  readonly admitLeaves: AdmitQueries;
+  readonly admitSelectors: AdmitQueries;
   /** Makes a cached response repeatable without parsing. */
-  readonly rememberLeaves: (cached: CachedSelectors) => AgeHeaders;
+  readonly rememberSelectors: (cached: CachedSelectors) => AgeHeaders;
 }
 
 /**
- * Handles leaves, step by step: authorize, plan, admit, then read each from the caches or the stores.
+ * Handles selectors, step by step: authorize, plan, admit, then read each from the caches or the stores.
  *
- * @throws ApiError when a leaf, or all of them together, would be rejected as a native query; the signal's reason
+ * @throws ApiError when a selector, or all of them together, would be rejected as a native query; the signal's reason
  */
 export async function handleSelectors(run: SelectorsRun, sources: SelectorsSources): Promise<SelectorsResult> {
   const startMs = performance.now();
   const { request, caller, context } = run;
-  const leaves = resolve(run, sources);
-  const plans = leaves.map(({ query }) => makePlan(query, context.nowMs));
-  const admitted = await sources.admitLeaves(plans, caller);
+  const selectors = resolve(run, sources);
+  const plans = selectors.map(({ query }) => makePlan(query, context.nowMs));
+  const admitted = await sources.admitSelectors(plans, caller);
   const reads: (QueryReads | undefined)[] = plans.map(() => undefined);
   const noteReads = (index: number, own: QueryReads): void => void (reads[index] = own);
   const stamps = stampsAt(request.times, context.nowMs);
@@ -48,11 +48,11 @@ export async function handleSelectors(run: SelectorsRun, sources: SelectorsSourc
     );
     const durationMs = performance.now() - startMs;
     const revalidate = repeatable({ plans, caller, times: request.times, stamps }, read, sources);
-    return { ...selectorsResult({ ...read, stamps, leaves, durationMs }), revalidate };
+    return { ...selectorsResult({ ...read, stamps, selectors, durationMs }), revalidate };
   });
 }
 
-/** Resolves the leaves against the rights of the caller, and records them as native queries. */
+/** Resolves the selectors against the rights of the caller, and records them as native queries. */
 function resolve(
   { request, caller, context }: SelectorsRun,
   { queryContext, record }: SelectorsSources,
@@ -62,9 +62,9 @@ function resolve(
     made = makeSelectorQueries(request, caller, queryContext, context.nowMs);
     return made;
   } finally {
-    for (const [index, leaf] of request.leaves.entries()) {
+    for (const [index, selector] of request.selectors.entries()) {
       const query = made[index]?.query;
-      const form = nativeForm(leaf, request, query);
+      const form = nativeForm(selector, request, query);
       record.add({ ...form, caller, nowMs: context.nowMs, query }, queryContext);
     }
   }
@@ -73,28 +73,32 @@ function resolve(
 function repeatable(
   parts: Omit<CachedSelectors, "found">,
   { responses }: ReadSelectors,
-  { rememberLeaves }: SelectorsSources,
+  { rememberSelectors }: SelectorsSources,
 ): AgeHeaders | undefined {
   const found = responses.flatMap((response) => response.found ?? []);
-  return found.length === responses.length ? rememberLeaves({ ...parts, found }) : undefined;
+  return found.length === responses.length ? rememberSelectors({ ...parts, found }) : undefined;
 }
 
-/** The nearest native query of a leaf, for the record of queries. */
+/** The nearest native query of a selector, for the record of queries. */
 interface NativeForm {
   readonly route: "query" | "instant";
   readonly params: Parameters;
 }
 
 /**
- * The native query with the same metric, labels, window and step as a leaf. The record has no form for a width apart
- * from the step, and none for counts and fractions; these have the default aggregation there. It keeps names of filters
- * and no values, so that any value stands for series with or without a label.
+ * The native query with the same metric, labels, window and step as a selector. The record has no form for a width
+ * apart from the step, and none for counts and fractions; these have the default aggregation there. It keeps names of
+ * filters and no values, so that any value stands for series with or without a label.
  *
- * @param query undefined when the leaf was rejected
+ * @param query undefined when the selector was rejected
  */
-function nativeForm(leaf: MetricSelector, { times, tenant }: SelectorsRequest, query: Query | undefined): NativeForm {
-  const { metric, measure, groupBy } = leaf;
-  const filters = new Map([...(tenant === undefined ? [] : [["tenant", [tenant]] as const]), ...leaf.filters]);
+function nativeForm(
+  selector: MetricSelector,
+  { times, tenant }: SelectorsRequest,
+  query: Query | undefined,
+): NativeForm {
+  const { metric, measure, groupBy } = selector;
+  const filters = new Map([...(tenant === undefined ? [] : [["tenant", [tenant]] as const]), ...selector.filters]);
   const selection: readonly Pair[] = [
     ["metric", [metric]],
     ...(measure.kind === "aggregation" ? [["agg", [measure.aggregation]] as const] : []),
@@ -102,7 +106,7 @@ function nativeForm(leaf: MetricSelector, { times, tenant }: SelectorsRequest, q
     ...(groupBy.length === 0 ? [] : [["group_by", [groupBy.join(",")]] as const]),
   ];
   if ("timeMs" in times) return { route: "instant", params: new Map(selection) };
-  const widthMs = (leaf.widthSeconds ?? 0) * 1_000;
+  const widthMs = (selector.widthSeconds ?? 0) * 1_000;
   const window = query?.window ?? { fromMs: Math.max(0, times.startMs - widthMs), toMs: times.endMs };
   const range: readonly Pair[] = [
     ["from", [formatTime(window.fromMs)]],

@@ -34,8 +34,8 @@ interface AdmittedLookUp {
 }
 
 interface LookUpSources extends LookUpContext {
-  /** Handles leaves: it charges, reads and caches them. */
-  readonly leaves: (request: SelectorsRequest) => Promise<SelectorsResult>;
+  /** Handles selectors: it charges, reads and caches them. */
+  readonly selectors: (request: SelectorsRequest) => Promise<SelectorsResult>;
   /** Admits the look-up before its first read. @throws ApiError */
   readonly admit: (metrics: readonly MetricConfig[]) => Promise<AdmittedLookUp>;
 }
@@ -52,16 +52,16 @@ async function readLabelValues(
   const { label } = request;
   const selected = selectMetrics(request, label, sources);
   const configured = selected.map((one) => configuredValues(label, one));
-  const asked = readable(selected.filter((_, index) => configured[index] === undefined));
+  const unconfigured = readable(selected.filter((_, index) => configured[index] === undefined));
   const read = await readAll(
-    asked.metrics.map((one) => presenceRequest(one, [label], request, sources)),
+    unconfigured.metrics.map((one) => presenceRequest(one, [label], request, sources)),
     selected,
     sources,
   );
   const found = read.found.flatMap((series) => series.map((labels) => labels[label] ?? ""));
   const values = [...new Set([...configured.flatMap((own) => own ?? []), ...found])].filter((value) => value !== "");
   requireBound(values.length);
-  const { leftOut, unread } = asked;
+  const { leftOut, unread } = unconfigured;
   const { found: _found, ...about } = read;
   return { values: values.sort(), ...about, leftOut, unread, unlabelled: unlabelledOf(label, selected) };
 }
@@ -134,7 +134,7 @@ async function readAll(
     if (requests.length === 0)
       return { found: [], isPartial: false, regions: [], failures: [], headers: admitted.headers() };
     const settled = await runBounded(requests, concurrency, async (request) =>
-      Promise.allSettled([sources.leaves(request)]).then(([one]) => one),
+      Promise.allSettled([sources.selectors(request)]).then(([one]) => one),
     );
     return readOf(settled);
   } finally {
@@ -164,7 +164,7 @@ function isOfOne(failure: unknown): boolean {
 }
 
 function presentLabels(result: SelectorsResult | undefined): readonly Labels[] {
-  const series = result?.leaves[0]?.series ?? [];
+  const series = result?.selectors[0]?.series ?? [];
   return series.filter(({ values }) => values.some((value) => !Number.isNaN(value))).map(({ labels }) => labels);
 }
 
@@ -191,17 +191,17 @@ function compareText(one: string, other: string): number {
 }
 
 interface LookUpsOptions {
-  /** Handles leaves of a look-up, which took its request token. */
-  readonly leaves: MetricsApi["leaves"];
+  /** Handles selectors of a look-up, which took its request token. */
+  readonly selectors: MetricsApi["selectors"];
   /** Admits a look-up of metrics: one request token. @throws ApiError */
   readonly admit: (caller: Caller, metrics: readonly MetricConfig[]) => Promise<AdmittedLookUp>;
   /** The configuration that applies. */
   readonly queryContext: () => QueryContext;
 }
 
-/** Creates the look-ups of the metrics API over its own leaves. */
+/** Creates the look-ups of the metrics API over its own selectors. */
 export function createMetadataReads({
-  leaves,
+  selectors,
   admit,
   queryContext,
 }: LookUpsOptions): Pick<MetricsApi, "labelValues" | "seriesLabels"> {
@@ -209,7 +209,7 @@ export function createMetadataReads({
     caller,
     queryContext: queryContext(),
     nowMs: context.nowMs,
-    leaves: (request) => leaves(request, caller, signal, context),
+    selectors: (request) => selectors(request, caller, signal, context),
     admit: (metrics) => admit(caller, metrics),
   });
   return {

@@ -12,12 +12,12 @@ import type { SelectorSeries } from "../request/selector.ts";
 import { type FoundResponse, newResponseHeaders, storeResponse } from "../response/cached-response.ts";
 import { cacheHeader, freshnessHeader } from "../response/response-headers.ts";
 
-/** Most points of all leaves of one request, since they are in memory together. */
+/** Most points of all selectors of one request, since they are in memory together. */
 const selectorsPointsMax = 1_000_000;
-/** Most bytes that the stores may send for all leaves of one request. */
+/** Most bytes that the stores may send for all selectors of one request. */
 const selectorsStoreBytesMax = 2 * queryBytesMax;
 
-/** The leaves of one admitted request. */
+/** The selectors of one admitted request. */
 interface SelectorsReading {
   readonly plans: readonly Plan[];
   /** The number of stamps. */
@@ -26,19 +26,19 @@ interface SelectorsReading {
   readonly signal: AbortSignal;
   readonly context: RequestContext;
   readonly sources: QuerySources;
-  /** Receives the reads of each leaf, by the index of its plan, also of one that is then rejected. */
+  /** Receives the reads of each selector, by the index of its plan, also of one that is then rejected. */
   readonly noteReads: (index: number, reads: QueryReads) => void;
 }
 
-/** The answers to all leaves. */
+/** The answers to all selectors. */
 export interface ReadSelectors {
   /** In the order of the plans. */
   readonly responses: readonly SelectorResponse[];
-  /** The store reads of all leaves, and those that were sent. */
+  /** The store reads of all selectors, and those that were sent. */
   readonly reads: ReturnType<ReadMemo["counts"]>;
 }
 
-/** What the leaves of one request share. */
+/** What the selectors of one request share. */
 interface Shared extends SelectorsReading {
   readonly memo: ReadMemo;
   readonly deadline: ReadDeadline;
@@ -47,8 +47,8 @@ interface Shared extends SelectorsReading {
 }
 
 /**
- * Answers all leaves, from the cache of responses or by reads at the same time. Equal reads are sent once, and one
- * deadline bounds them. The first rejected leaf ends the others.
+ * Responds to all selectors, from the cache of responses or by reads at the same time. Equal reads are sent once, and
+ * one deadline bounds them. The first rejected selector ends the others.
  *
  * @throws ApiError as a query does, and `result_too_large` for too many points; the signal's reason
  */
@@ -113,7 +113,7 @@ async function readNew(plan: Plan, index: number, shared: Shared): Promise<Selec
   return selected;
 }
 
-/** Takes the points of one leaf. @throws ApiError when too few remain */
+/** Takes the points of one selector. @throws ApiError when too few remain */
 function takePoints({ grid }: Plan, { data }: SelectorResponse, stamps: number, points: Shared["points"]): void {
   points.left -= data.series.length * Math.max(grid.count, stamps);
   if (points.left >= 0) return;
@@ -123,10 +123,10 @@ function takePoints({ grid }: Plan, { data }: SelectorResponse, stamps: number, 
   throw new ApiError("result_too_large", detail);
 }
 
-/** The name of leaves in the cache of responses. */
+/** The name of selectors in the cache of responses. */
 const selectorRoute = "leaf";
 
-/** The data of one leaf over the window of its query. It is the body of its cached response. */
+/** The data of one selector over the window of its query. It is the body of its cached response. */
 export interface SelectorData {
   readonly series: readonly SelectorSeries[];
   /** Sentences about a metric without series, and about values that are NaN. @default none */
@@ -138,7 +138,7 @@ export interface SelectorData {
   readonly shards: Result["shards"];
 }
 
-/** The answer to one leaf. */
+/** The response to one selector. */
 export interface SelectorResponse {
   readonly data: SelectorData;
   /** The headers of its data: age, lifetime and cache. */
@@ -148,7 +148,7 @@ export interface SelectorResponse {
   readonly found: FoundResponse | undefined;
 }
 
-/** The response of one leaf, as the cache of responses holds it. */
+/** The response of one selector, as the cache of responses holds it. */
 function selectorResponse(result: Result, cache: string): MetricsResponse & { readonly body: SelectorData } {
   return {
     status: result.partial ? 206 : 200,
@@ -165,7 +165,7 @@ function selectorResponse(result: Result, cache: string): MetricsResponse & { re
   };
 }
 
-/** The answer of a cached response. */
+/** The response of a cached response. */
 function foundResponse(found: FoundResponse): SelectorResponse {
   return {
     // Only leaves store responses under their route.

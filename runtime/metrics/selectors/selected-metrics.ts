@@ -79,7 +79,7 @@ function grantsOrNone(entry: MetricEntry, filters: Filters, caller: Caller, acce
   }
 }
 
-/** The leaf that finds the groups of a metric: one point over the times of the look-up. */
+/** The selector that finds the groups of a metric: one point over the times of the look-up. */
 export function presenceRequest(
   { entry, filters }: SelectedMetric,
   groupBy: readonly LabelName[],
@@ -93,8 +93,14 @@ export function presenceRequest(
   const wide = widthsSeconds.find((width) => width >= spanSeconds) ?? widthsSeconds[2];
   const smallest = Math.max(metric.minStepSeconds, limits.minStepSeconds);
   const widthSeconds = Math.max(smallest, Math.min(wide, limits.maxWindowSeconds));
-  const leaf = { metric: metric.id, measure: presenceOf(entry), filters, groupBy: groupBy.toSorted(), widthSeconds };
-  return { leaves: [leaf], times: { timeMs }, tenant: undefined, isCompleteRequired: false };
+  const selector = {
+    metric: metric.id,
+    measure: presenceOf(entry),
+    filters,
+    groupBy: groupBy.toSorted(),
+    widthSeconds,
+  };
+  return { selectors: [selector], times: { timeMs }, tenant: undefined, isCompleteRequired: false };
 }
 
 /** Two tenants are rejected where the rights are checked. */
@@ -173,7 +179,7 @@ function storesOf({ grants }: SelectedMetric) {
 
 /** The labels of the series of one metric. */
 interface GroupedLabels {
-  /** Labels that stores are asked for. */
+  /** Labels that stores are requested. */
   readonly groupBy: readonly LabelName[];
   /** Labels with one value, which a filter or the tenant decides. */
   readonly fixed: Labels;

@@ -24,28 +24,28 @@ import type { ReadSelectors, SelectorData, SelectorResponse } from "./read-selec
 /** The read leaves of one request. */
 interface SelectorResponses extends ReadSelectors {
   readonly stamps: Stamps;
-  readonly leaves: readonly SelectorQuery[];
+  readonly selectors: readonly SelectorQuery[];
   readonly durationMs: number;
 }
 
-/** Puts the points of every leaf at the stamps of the request, and unites states and headers. */
+/** Puts the points of every selector at the stamps of the request, and unites states and headers. */
 export function selectorsResult(read: SelectorResponses): SelectorsResult {
-  const { stamps, leaves, responses } = read;
+  const { stamps, selectors, responses } = read;
   const data = responses.map((response) => response.data);
   return {
     stamps,
-    leaves: leaves.map((leaf, index) => ({ series: placed(leaf, data[index]?.series ?? []) })),
+    selectors: selectors.map((selector, index) => ({ series: placed(selector, data[index]?.series ?? []) })),
     isPartial: data.some(({ isPartial }) => isPartial),
     regions: unitedRegions(data.flatMap(({ regions }) => regions)),
-    unmatched: unmatchedOf(leaves),
+    unmatched: unmatchedOf(selectors),
     hints: [...new Set(data.flatMap(({ hints = [] }) => hints))],
     headers: headersOf(read, data),
   };
 }
 
 /** One sentence for each name without a store. A list may name it for the sake of another metric. */
-function unmatchedOf(leaves: readonly SelectorQuery[]): readonly string[] {
-  const sentences = leaves.flatMap(({ query: { metrics, filters } }) =>
+function unmatchedOf(selectors: readonly SelectorQuery[]): readonly string[] {
+  const sentences = selectors.flatMap(({ query: { metrics, filters } }) =>
     unmatchedNames(metrics, filters).map(
       ({ label, value }) =>
         `no store of ${metrics.map(({ entry }) => entry.metric.id).join(" or ")} has the ${label} ${shown(value)}`,
@@ -81,33 +81,33 @@ export function unitedRegions(reports: readonly RegionState[]): readonly RegionS
 }
 
 function headersOf(
-  { leaves, responses, reads, durationMs }: SelectorResponses,
+  { selectors, responses, reads, durationMs }: SelectorResponses,
   data: readonly SelectorData[],
 ): SelectorsResult["headers"] {
   const sum = (of: keyof SelectorData["shards"]): number => data.reduce((total, { shards }) => total + shards[of], 0);
-  const metrics = new Set(leaves.flatMap(({ query }) => query.metrics.map(({ entry }) => entry.metric)));
+  const metrics = new Set(selectors.flatMap(({ query }) => query.metrics.map(({ entry }) => entry.metric)));
   const isCached = responses.every(({ found }) => found !== undefined);
   return {
     ...responseHeaders({
       freshness: [],
-      downsample: oneOrMixed(leaves.map(({ query }) => query.window.downsample ?? "none")),
+      downsample: oneOrMixed(selectors.map(({ query }) => query.window.downsample ?? "none")),
       partial: data.some(({ isPartial }) => isPartial),
       plan:
-        `class=${leaves[0]?.query.quota.queryClass ?? ""}, leaves=${leaves.length}, ` +
+        `class=${selectors[0]?.query.quota.queryClass ?? ""}, leaves=${selectors.length}, ` +
         `reads=${reads.wanted}, sent=${reads.sent}`,
       cache: "",
-      shards: { asked: sum("asked"), answered: sum("answered") },
+      shards: { requested: sum("requested"), responded: sum("responded") },
     }),
     ...unitedHeaders(responses.map(({ headers }) => headers)),
-    ...hintsOf(leaves, data),
+    ...hintsOf(selectors, data),
     ...deprecationHeaders([...metrics]),
     "Server-Timing": isCached ? "cache;desc=answer" : `total;dur=${durationMs.toFixed(1)}`,
   };
 }
 
-/** The hints of a partial response, for the leaf with the most points. */
-function hintsOf(leaves: readonly SelectorQuery[], data: readonly SelectorData[]): Readonly<Record<string, string>> {
-  const partial = leaves.flatMap(({ query }, index) => (data[index]?.isPartial === true ? [query] : []));
+/** The hints of a partial response, for the selector with the most points. */
+function hintsOf(selectors: readonly SelectorQuery[], data: readonly SelectorData[]): Readonly<Record<string, string>> {
+  const partial = selectors.flatMap(({ query }, index) => (data[index]?.isPartial === true ? [query] : []));
   if (partial.length === 0) return {};
   const widest = partial.reduce((one, other) => (pointCount(other.window) > pointCount(one.window) ? other : one));
   const missing = data.filter(({ isPartial }) => isPartial);
@@ -119,15 +119,15 @@ function hintsOf(leaves: readonly SelectorQuery[], data: readonly SelectorData[]
   return recoveryHints(hints, widest);
 }
 
-/** The headers of all leaves that depend on the time: the shortest lifetime, the greatest age. */
-function unitedHeaders(leaves: readonly SelectorResponse["headers"][]): Readonly<Record<string, string>> {
-  const lifetimes = leaves.map((headers) => lifetimeSeconds(headers["Cache-Control"]));
+/** The headers of all selectors that depend on the time: the shortest lifetime, the greatest age. */
+function unitedHeaders(selectors: readonly SelectorResponse["headers"][]): Readonly<Record<string, string>> {
+  const lifetimes = selectors.map((headers) => lifetimeSeconds(headers["Cache-Control"]));
   return {
     ...(lifetimes.includes(undefined)
       ? noStore
       : { "Cache-Control": `private, max-age=${Math.min(...lifetimes.map((seconds = 0) => seconds))}` }),
-    ...freshnessHeader(leaves.map(freshnessOf)),
-    "X-Query-Cache": oneOrMixed(leaves.map((headers) => headers["X-Query-Cache"] ?? "off")),
+    ...freshnessHeader(selectors.map(freshnessOf)),
+    "X-Query-Cache": oneOrMixed(selectors.map((headers) => headers["X-Query-Cache"] ?? "off")),
   };
 }
 
@@ -148,8 +148,8 @@ export interface CachedSelectors {
 }
 
 /**
- * Handles an equal request under the same configuration, while every leaf has the same cached data. Cost and quota are
- * computed for each repeat.
+ * Handles an equal request under the same configuration, while every selector has the same cached data. Cost and quota
+ * are computed for each repeat.
  */
 export function repeatSelectors(cached: CachedSelectors, { admitNow, countPoints }: RepeatSources): AgeHeaders {
   const { plans, caller, times, stamps, found } = cached;

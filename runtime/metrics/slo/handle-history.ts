@@ -117,7 +117,7 @@ function headersOf(
     partial: isPartial(own.data),
     plan: `points=${plans[0]?.grid.count ?? 0}, reads=${counts.wanted}, sent=${counts.sent}`,
     cache: cacheStatus([own]),
-    shards: { asked: outcomes.length, answered: outcomes.filter(({ outcome }) => outcome.ok).length },
+    shards: { requested: outcomes.length, responded: outcomes.filter(({ outcome }) => outcome.ok).length },
     total: { estimate: totalCost(own.plan.costs), cost: own.hit ? 0 : totalCost(own.plan.costs), durationMs },
   });
 }

@@ -97,7 +97,7 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
     const outcomes = read.flatMap(({ data }) => data.outcomes);
     requireSomeStore(outcomes);
     const partial = read.some(({ data }) => isPartial(data));
-    const answered = outcomes.filter(({ outcome }) => outcome.ok).length;
+    const responded = outcomes.filter(({ outcome }) => outcome.ok).length;
     return {
       status: partial ? 206 : 200,
       headers: {
@@ -107,7 +107,7 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
           partial,
           plan: `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
           cache: cacheStatus(read),
-          shards: { asked: outcomes.length, answered },
+          shards: { requested: outcomes.length, responded },
           total: {
             estimate: totalCost(costs),
             cost: totalCost(charged),

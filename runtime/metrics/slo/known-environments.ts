@@ -6,7 +6,7 @@ import { printVector, type Vector } from "../promql/promql.ts";
 import type { SloPlan } from "./read-slo.ts";
 
 /** Times after which a store is read again: after a result, and after a failure. */
-const [askedMs, failedMs] = [300_000, 10_000];
+const [refreshMs, failedMs] = [300_000, 10_000];
 /** An environment is forgotten after this time. */
 const seenMs = 86_400_000;
 /** The range in which a store searches for series. */
@@ -24,13 +24,13 @@ export interface KnownEnvironments {
 }
 
 interface Known {
-  readonly askedAtMs: number;
+  readonly readAtMs: number;
   readonly failed: boolean;
   /** Unix milliseconds of the last read that returned each environment. */
   readonly seen: ReadonlyMap<string, number>;
 }
 
-const nothing: Known = { askedAtMs: Number.NEGATIVE_INFINITY, failed: false, seen: new Map() };
+const nothing: Known = { readAtMs: Number.NEGATIVE_INFINITY, failed: false, seen: new Map() };
 
 /** Creates an empty set of known environments. @param timeoutMs bound on one read of a store */
 export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
@@ -46,7 +46,7 @@ export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
       part.newest,
     ]);
     const before = entries.get(key) ?? nothing;
-    if (nowMs - before.askedAtMs < (before.failed ? failedMs : askedMs)) return Promise.resolve(before);
+    if (nowMs - before.readAtMs < (before.failed ? failedMs : refreshMs)) return Promise.resolve(before);
     return once(key, async () => {
       const known = await read(part, stores, { before, nowMs, timeoutMs });
       entries.set(key, known);
@@ -106,8 +106,8 @@ async function read(
     const call = { signal: AbortSignal.timeout(timeoutMs), tenant, bytes: createByteBudget(bytesMax) };
     const samples = await store.run(() => store.client.vector(printVector(vector, "LeftOpen"), nowMs, call));
     const found = samples.map(({ labels }) => [labels[label] ?? "", nowMs] as const);
-    return { askedAtMs: nowMs, failed: false, seen: new Map([...recent, ...found].slice(-environmentsMax)) };
+    return { readAtMs: nowMs, failed: false, seen: new Map([...recent, ...found].slice(-environmentsMax)) };
   } catch {
-    return { askedAtMs: nowMs, failed: true, seen: new Map(recent) };
+    return { readAtMs: nowMs, failed: true, seen: new Map(recent) };
   }
 }

@@ -44,7 +44,7 @@ export async function readUsage(query: UsageQuery, caller: Caller, sources: Usag
     if (error instanceof ApiError) throw error;
     throw new ApiError("usage_unavailable", "usage cannot be read from NATS; retry later", { cause: error });
   });
-  return answerOf(query, view, found);
+  return responseOf(query, view, found);
 }
 
 interface Found {
@@ -171,7 +171,7 @@ function addSums(sums: UsageSums, row: UsageSums): void {
   for (const name of usageSums) sums[name] += row[name];
 }
 
-function answerOf(query: UsageQuery, { isOfAll, access }: View, found: Found): UsageAnswer {
+function responseOf(query: UsageQuery, { isOfAll, access }: View, found: Found): UsageAnswer {
   const { fromHour, toHour, stepHours, groupBy } = query;
   const { completeSinceMs, lost, hasHidden } = found;
   const groups = [...found.groups.values()].toSorted(inOrder);

@@ -13,7 +13,7 @@ const checkMs = 30_000;
 const checksMax = 3;
 const topic = "recent-usage";
 /** Bound on the figures of another pod. */
-const answerMs = 1_000;
+const replyMs = 1_000;
 const podsMax = 64;
 const stopMsMax = 5_000;
 const stopRetryMs = 200;
@@ -70,11 +70,11 @@ export class UsageRecorder {
   async recent(): Promise<RecentOfPods> {
     const { pods } = this.#options;
     const others = this.#others();
-    const asked = others.slice(0, podsMax).map(async (pod) => {
-      const recent = readRecentUsage(await pods.request(pod, topic, {}, answerMs).catch(() => undefined));
+    const requests = others.slice(0, podsMax).map(async (pod) => {
+      const recent = readRecentUsage(await pods.request(pod, topic, {}, replyMs).catch(() => undefined));
       return recent === undefined ? [] : [recent];
     });
-    return { live: others.length + 1, pods: [this.#recent(), ...(await Promise.all(asked)).flat()] };
+    return { live: others.length + 1, pods: [this.#recent(), ...(await Promise.all(requests)).flat()] };
   }
 
   /** Takes the counts, and stores what is not stored. It never rejects. */
@@ -141,9 +141,9 @@ export class UsageRecorder {
   /** A pod that has just started may not respond at once. */
   async #isCounting(pod: string): Promise<boolean> {
     for (let attempt = 1; attempt <= checksMax; attempt += 1) {
-      const answer = await this.#options.pods.request(pod, topic, {}, answerMs).catch(() => undefined);
-      if (readRecentUsage(answer) !== undefined) return true;
-      if (attempt < checksMax) await new Promise((resolve) => setTimeout(resolve, answerMs));
+      const reply = await this.#options.pods.request(pod, topic, {}, replyMs).catch(() => undefined);
+      if (readRecentUsage(reply) !== undefined) return true;
+      if (attempt < checksMax) await new Promise((resolve) => setTimeout(resolve, replyMs));
     }
     // It may have left in the meantime.
     return !this.#options.pods.live().includes(pod);

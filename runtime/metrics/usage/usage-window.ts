@@ -96,8 +96,8 @@ export function unitedUsage(
 }
 
 /** Parses the figures of another pod; undefined for those of another version. */
-export function readRecentUsage(answer: unknown): RecentUsage | undefined {
-  const { seconds, requests, responses, bytes, costs }: Partial<Record<keyof RecentUsage, unknown>> = Object(answer);
+export function readRecentUsage(reply: unknown): RecentUsage | undefined {
+  const { seconds, requests, responses, bytes, costs }: Partial<Record<keyof RecentUsage, unknown>> = Object(reply);
   const areNumbers = [seconds, requests, responses, bytes].every((value) => typeof value === "number");
-  return areNumbers && Array.isArray(costs) ? (answer as RecentUsage) : undefined;
+  return areNumbers && Array.isArray(costs) ? (reply as RecentUsage) : undefined;
 }

@@ -118,7 +118,7 @@ const timeoutMs = 2_000;
 interface ServerHealth {
   /**
    * In the server's own words; undefined when it is healthy. After a write error, as on a full disk, a stream accepts
-   * nothing and does not answer until the server restarts.
+   * nothing and does not respond until the server restarts.
    */
   readonly fault: string | undefined;
   /** Its streams, as its monitoring port would list them (`/jsz`). */

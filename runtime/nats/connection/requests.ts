@@ -80,7 +80,7 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
         pending.set(token, { number: lastToken, subject, deadlineMs, resolve, reject });
         sweep();
       }),
-    /** Fails all pending requests; their answers are lost with the connection. */
+    /** Fails all pending requests; their responses are lost with the connection. */
     failAll: (reason: NoReplyReason) => failUpTo(lastToken, reason),
     /** Number of the last request so far, for {@link failUpTo} and {@link hasPendingUpTo}. */
     last: () => lastToken,

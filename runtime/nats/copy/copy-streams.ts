@@ -205,7 +205,7 @@ async function findStream(handle: NatsConnectionHandle, name: string): Promise<S
   }
 }
 
-/** Repeats a step that JetStream rejects or does not answer. Between two runs, `onApiError` clears up. */
+/** Repeats a step that JetStream rejects or does not respond. Between two runs, `onApiError` clears up. */
 async function repeated<T>(waitMsMax: number, step: () => Promise<T>, onApiError?: () => Promise<void>): Promise<T> {
   let deadlineMs: number | undefined;
   for (;;) {

@@ -162,7 +162,7 @@ async function forward(parts: Subscription, to: NatsConnectionHandle, subject: s
         return;
       }
       await to.requests.request(subject, part.data, { timeoutMs: chunkTimeoutMs });
-      // The source sends further parts after this answer only.
+      // The source sends further parts after this response only.
       part.respond();
     }
   } finally {

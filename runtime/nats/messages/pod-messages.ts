@@ -7,7 +7,7 @@ export type PodMessages = ReturnType<typeof createPodMessages>;
 /** Default timeout: well above a round trip, well below the timeout of a client. */
 const requestTimeoutMs = 250;
 
-/** One message, with or without a request for an answer. */
+/** One message, with or without a request for a response. */
 export interface SubjectMessage {
   /** Last token of the subject. */
   readonly token: string;

@@ -173,7 +173,7 @@ async function collect(replies: AsyncIterable<DirectMessage>): Promise<readonly 
     for await (const { subject, seq, time, header, data } of replies)
       messages.push({ subject, seq, storedAtMs: time.getTime(), headers: firstValues(header), data });
   } catch (error) {
-    // "None" is an error for a batch of one subject, and an empty answer for several subjects.
+    // "None" is an error for a batch of one subject, and an empty response for several subjects.
     if ((error as { readonly code?: unknown }).code !== noneStatus) throw error;
   }
   return messages;

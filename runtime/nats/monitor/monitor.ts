@@ -46,7 +46,7 @@ const jszPath = "/jsz?streams=true&config=true";
 interface MonitorServerOptions {
   /** Monitoring port of nats-server. */
   readonly monitor: string;
-  /** The answer of `/livez`: false when the server should restart. @throws Error when it does not respond */
+  /** The response of `/livez`: false when the server should restart. @throws Error when it does not respond */
   readonly isAlive: () => Promise<boolean>;
   /** What `/healthz` reports besides the health of nats-server; undefined when nothing is wrong. */
   readonly fault: () => string | undefined;

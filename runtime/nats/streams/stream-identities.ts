@@ -102,7 +102,7 @@ export async function requestIdentities({ requests }: NatsConnectionHandle, layo
   }
 }
 
-/** Answers requests of other pods for the known identities. @returns a function that ends it */
+/** Handles requests of other pods for the known identities. @returns a function that ends it */
 export function serveIdentities(
   handle: NatsConnectionHandle,
   layout: Layout,
@@ -113,7 +113,7 @@ export function serveIdentities(
   });
 }
 
-/** Parses the answer. It may come from a foreign stream that stored the request as its own message. */
+/** Parses the response. It may come from a foreign stream that stored the request as its own message. */
 function identitiesOf(reply: unknown): StreamIdentities {
   const { [topic]: made }: Partial<Record<string, unknown>> = Object(reply);
   return new Map(

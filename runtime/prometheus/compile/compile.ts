@@ -8,7 +8,7 @@ import { parseExpression, typeOf } from "../language/parse-expression.ts";
 import { compileSelector, SelectorError } from "./compile-selector.ts";
 import type { CompiledExpression, LookUp, Program } from "./program.ts";
 
-type CompileLeaf = (part: Expression) => MetricSelector;
+type CompileSelector = (part: Expression) => MetricSelector;
 
 /**
  * Compiles an expression to governed queries and the computation over their series.
@@ -21,37 +21,37 @@ export function compileExpression(
   lookUp: LookUp,
   names: () => Iterable<string> = () => [],
 ): CompiledExpression {
-  const leafOf: CompileLeaf = (part) => compileSelector(part, lookUp, names);
+  const selectorOf: CompileSelector = (part) => compileSelector(part, lookUp, names);
   try {
-    return compileWith(expression, leafOf);
+    return compileWith(expression, selectorOf);
   } catch (error) {
     if (!(error instanceof SelectorError)) throw error;
-    throw new ExpressionError(error.message, error.column, repairedText(expression, leafOf));
+    throw new ExpressionError(error.message, error.column, repairedText(expression, selectorOf));
   }
 }
 
-function compileWith(expression: Expression, leafOf: CompileLeaf): CompiledExpression {
-  const leaves = new Map<string, { readonly leaf: MetricSelector; readonly index: number }>();
+function compileWith(expression: Expression, selectorOf: CompileSelector): CompiledExpression {
+  const selectors = new Map<string, { readonly selector: MetricSelector; readonly index: number }>();
   const program = compilePart(expression, (part) => {
-    const leaf = leafOf(part);
-    const key = selectorKey(leaf);
-    const { index } = leaves.get(key) ?? { index: leaves.size };
+    const selector = selectorOf(part);
+    const key = selectorKey(selector);
+    const { index } = selectors.get(key) ?? { index: selectors.size };
     if (index === selectorsMax) {
       const message = `an expression can have at most ${selectorsMax} different selectors`;
       throw new ExpressionError(message, part.span.start + 1);
     }
-    leaves.set(key, { leaf, index });
+    selectors.set(key, { selector, index });
     return { kind: "leaf", index };
   });
   // A part that is no governed query has the more helpful error. What remains are the types of operators.
   typeOf(expression);
-  return { leaves: [...leaves.values()].map(({ leaf }) => leaf), program };
+  return { selectors: [...selectors.values()].map(({ selector }) => selector), program };
 }
 
 /** The text of the expression with other parts where they are no queries; undefined where a part has no remedy. */
-function repairedText(expression: Expression, leafOf: CompileLeaf): string | undefined {
+function repairedText(expression: Expression, selectorOf: CompileSelector): string | undefined {
   const repaired = resultOrError(() => {
-    const made = repair(expression, leafOf);
+    const made = repair(expression, selectorOf);
     typeOf(made);
     return formatExpression(made);
   }, ExpressionError);
@@ -59,27 +59,27 @@ function repairedText(expression: Expression, leafOf: CompileLeaf): string | und
 }
 
 /** @throws ExpressionError for a part without a remedy */
-function repair(part: Expression, leafOf: CompileLeaf): Expression {
+function repair(part: Expression, selectorOf: CompileSelector): Expression {
   switch (part.kind) {
     case "number":
       return part;
     case "group":
     case "negate":
-      return { ...part, of: repair(part.of, leafOf) };
+      return { ...part, of: repair(part.of, selectorOf) };
     case "binary":
-      return { ...part, left: repair(part.left, leafOf), right: repair(part.right, leafOf) };
+      return { ...part, left: repair(part.left, selectorOf), right: repair(part.right, selectorOf) };
     case "call":
     case "aggregate":
     case "selector":
-      return repairLeaf(part, leafOf);
+      return repairSelector(part, selectorOf);
     default:
       return part satisfies never;
   }
 }
 
-function repairLeaf(part: Expression, leafOf: CompileLeaf): Expression {
+function repairSelector(part: Expression, selectorOf: CompileSelector): Expression {
   try {
-    leafOf(part);
+    selectorOf(part);
     return part;
   } catch (error) {
     if (error instanceof SelectorError && error.instead !== undefined) return error.instead;
@@ -158,28 +158,31 @@ type Side = Pick<MetricSelector, "groupBy" | "filters">;
  * True when series of both sides of each operator can have equal labels, as far as the text says it. Without such
  * series the result is empty, whatever the stores hold.
  */
-function hasMatches({ leaves, program }: CompiledExpression): boolean {
-  return sideOf(program, leaves) !== "unmatched";
+function hasMatches({ selectors, program }: CompiledExpression): boolean {
+  return sideOf(program, selectors) !== "unmatched";
 }
 
 /** The side that the labels of a part are from; a number has none. */
-function sideOf(part: Program, leaves: readonly MetricSelector[]): Side | "unmatched" | undefined {
+function sideOf(part: Program, selectors: readonly MetricSelector[]): Side | "unmatched" | undefined {
   switch (part.kind) {
     case "number":
       return undefined;
     case "leaf":
-      return leaves[part.index];
+      return selectors[part.index];
     case "negate":
-      return sideOf(part.of, leaves);
+      return sideOf(part.of, selectors);
     case "binary":
-      return sideOfBinary(part, leaves);
+      return sideOfBinary(part, selectors);
     default:
       return part satisfies never;
   }
 }
 
-function sideOfBinary({ op, left, right }: Program & { readonly kind: "binary" }, leaves: readonly MetricSelector[]) {
-  const [one, other] = [sideOf(left, leaves), sideOf(right, leaves)];
+function sideOfBinary(
+  { op, left, right }: Program & { readonly kind: "binary" },
+  selectors: readonly MetricSelector[],
+) {
+  const [one, other] = [sideOf(left, selectors), sideOf(right, selectors)];
   if (one === "unmatched" || other === "unmatched") return "unmatched";
   if (one === undefined || other === undefined) return one ?? other;
   // These two return series of one side without a match.

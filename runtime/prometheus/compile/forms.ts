@@ -165,7 +165,7 @@ export function isFilterLabel(metric: Metric, label: string): label is LabelName
   return isGroupLabel(metric, label) || (isolationLabels as readonly string[]).includes(label);
 }
 
-/** The labels to group by, in the form of a leaf. */
+/** The labels to group by, in the form of a selector. */
 export function groupByOf(metric: Metric, by: readonly string[]): MetricSelector["groupBy"] {
   return [...new Set(by.filter((label) => isGroupLabel(metric, label)))].sort();
 }

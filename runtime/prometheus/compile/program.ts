@@ -1,9 +1,9 @@
-// What an expression computes over its leaves.
+// What an expression computes over its selectors.
 import type { MetricConfig } from "../../../crds/config.ts";
 import type { MetricSelector } from "../../metrics/request/selector.ts";
 import type { BinaryOp } from "../language/expression.ts";
 
-/** The computation of an expression. A leaf is named by its index. Its depth is that of the expression. */
+/** The computation of an expression. A selector is named by its index. Its depth is that of the expression. */
 export type Program =
   | { readonly kind: "number"; readonly value: number }
   | { readonly kind: "leaf"; readonly index: number }
@@ -19,7 +19,7 @@ export type Program =
 /** An expression as governed queries and the computation over their series. */
 export interface CompiledExpression {
   /** Without duplicates, in the order of the text. An expression of numbers has none. */
-  readonly leaves: readonly MetricSelector[];
+  readonly selectors: readonly MetricSelector[];
   readonly program: Program;
 }
 

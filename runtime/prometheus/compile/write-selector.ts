@@ -10,15 +10,15 @@ import { numbersOf } from "./rewrite.ts";
 const span = { start: 0, end: 0 };
 
 /**
- * Writes a leaf as the text of an expression, in the form to recommend. The text compiles to the same leaf.
+ * Writes a selector as the text of an expression, in the form to recommend. The text compiles to the same selector.
  *
  * @returns undefined for a metric that the caller's catalog lacks, and for a measure without a form
  */
-export function writeSelector(leaf: MetricSelector, lookUp: LookUp): string | undefined {
-  const known = lookUp(leaf.metric);
-  const expression = known && expressionOf(leaf, { ...known, name: leaf.metric });
+export function writeSelector(selector: MetricSelector, lookUp: LookUp): string | undefined {
+  const known = lookUp(selector.metric);
+  const expression = known && expressionOf(selector, { ...known, name: selector.metric });
   const text = expression && formatExpression(expression);
-  return text !== undefined && compilesTo(text, leaf, lookUp) ? text : undefined;
+  return text !== undefined && compilesTo(text, selector, lookUp) ? text : undefined;
 }
 
 function expressionOf({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector, named: NamedMetric) {
@@ -39,8 +39,10 @@ function expressionOf({ metric, measure, filters, groupBy, widthSeconds }: Metri
   return { kind: "call", fn: form.outer, args: [...args, aggregate], span } satisfies Expression;
 }
 
-function compilesTo(text: string, leaf: MetricSelector, lookUp: LookUp): boolean {
+function compilesTo(text: string, selector: MetricSelector, lookUp: LookUp): boolean {
   const compiled = resultOrError(() => compileText(text, lookUp, () => []), ExpressionError);
   if (compiled instanceof ExpressionError) return false;
-  return compiled.program.kind === "leaf" && compiled.leaves.every((one) => selectorKey(one) === selectorKey(leaf));
+  return (
+    compiled.program.kind === "leaf" && compiled.selectors.every((one) => selectorKey(one) === selectorKey(selector))
+  );
 }

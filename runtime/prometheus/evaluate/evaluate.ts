@@ -1,4 +1,4 @@
-// The operators of expressions over the series of leaves, stamp by stamp. It reads no store and writes no text.
+// The operators of expressions over the series of selectors, stamp by stamp. It reads no store and writes no text.
 import type { TimeSlices } from "../../../limits/time-slices.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { labelsKey } from "../../metrics/planning/plan.ts";
@@ -11,7 +11,7 @@ import {
   fillFrom,
   isSetOp,
   keepWhere,
-  leafPoints,
+  selectorPoints,
   negatePoints,
   type Points,
   type SetOp,
@@ -37,18 +37,18 @@ export interface Evaluation {
 }
 
 /**
- * Evaluates a program over the series of its leaves, by the rules of Prometheus.
+ * Evaluates a program over the series of its selectors, by the rules of Prometheus.
  *
- * @param result an expression without leaves needs stamps only
+ * @param result an expression without selectors needs stamps only
  * @throws ApiError `result_too_large`
  */
 export async function evaluate(
   program: Program,
-  { stamps, leaves }: Pick<SelectorsResult, "stamps" | "leaves">,
+  { stamps, selectors }: Pick<SelectorsResult, "stamps" | "selectors">,
   { isInstant, slices }: Evaluation,
 ): Promise<Evaluated> {
   const values: Value[] = [];
-  const work = createWork(leaves, stamps.count);
+  const work = createWork(selectors, stamps.count);
   function* steps(): Generator<undefined, void> {
     values.push(yield* evaluateProgram(program, work));
   }
@@ -77,7 +77,7 @@ const pointsMax = 1_000_000;
 /** The data of one evaluation and what is left of its bound. */
 interface Work {
   readonly count: number;
-  readonly leaf: (index: number) => Vector;
+  readonly selector: (index: number) => Vector;
   /** Counts the points of series. @throws ApiError `result_too_large` */
   readonly spend: (series: number) => void;
 }
@@ -93,11 +93,11 @@ interface Operands {
 type BinaryProgram = Extract<Program, { readonly kind: "binary" }>;
 
 /** Prepares an evaluation. */
-function createWork(leaves: SelectorsResult["leaves"], count: number): Work {
+function createWork(selectors: SelectorsResult["selectors"], count: number): Work {
   let left = pointsMax;
   const vectors = new Map<number, Vector>();
-  const leaf = (index: number): Vector => {
-    const known = vectors.get(index) ?? vectorOf((leaves[index]?.series ?? []).map(leafSeries));
+  const selector = (index: number): Vector => {
+    const known = vectors.get(index) ?? vectorOf((selectors[index]?.series ?? []).map(selectorSeries));
     vectors.set(index, known);
     return known;
   };
@@ -109,11 +109,11 @@ function createWork(leaves: SelectorsResult["leaves"], count: number): Work {
       `the operators of the expression compute more than ${pointsMax} points; use a larger step or fewer series`,
     );
   };
-  return { count, leaf, spend };
+  return { count, selector, spend };
 }
 
-function leafSeries({ labels, values }: SelectorsResult["leaves"][number]["series"][number]): ResultSeries {
-  return { labels, ...leafPoints(values) };
+function selectorSeries({ labels, values }: SelectorsResult["selectors"][number]["series"][number]): ResultSeries {
+  return { labels, ...selectorPoints(values) };
 }
 
 /** Evaluates a program. It pauses after each series. */
@@ -122,7 +122,7 @@ function* evaluateProgram(program: Program, work: Work): Steps<Value> {
     case "number":
       return program.value;
     case "leaf":
-      return work.leaf(program.index);
+      return work.selector(program.index);
     case "negate": {
       const value = yield* evaluateProgram(program.of, work);
       return typeof value === "number" ? -value : yield* mapSeries(value, work, negatePoints);
@@ -179,7 +179,7 @@ function* mapSeries(
   return mapped;
 }
 
-/** @throws TypeError for two series with the same labels, which no leaf has */
+/** @throws TypeError for two series with the same labels, which no selector has */
 function vectorOf(series: readonly ResultSeries[]): Vector {
   const present = series.filter((one) => one.present.includes(1));
   const vector = new Map(present.map((one) => [labelsKey(one.labels), one]));

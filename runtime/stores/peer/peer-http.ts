@@ -31,10 +31,10 @@ export interface PeerResponse {
   readonly warning: WarningClass;
 }
 
-/** Posts a question to a peer. @throws StoreError; the signal's reason */
+/** Posts a partial request to a peer. @throws StoreError; the signal's reason */
 export type SendToPeer = (body: string, call: StoreCall) => Promise<PeerResponse>;
 
-/** The client of one peer, with the methods of a store's client. Its queries are questions. */
+/** The client of one peer, with the methods of a store's client. Its queries are partial requests. */
 export interface PeerClient extends PrometheusClient {
   /** Checks that the peer serves the region, and reads its capabilities. @throws StoreError; the signal's reason */
   probe(call: StoreCall): Promise<StoreCapabilities>;
@@ -45,7 +45,7 @@ export interface PeerTerms extends Pick<PeerConfig, "increases"> {
   readonly region: string;
 }
 
-/** Creates the client of a peer. This room knows the HTTP of a peer, but not the format of questions. */
+/** Creates the client of a peer. This room knows the HTTP of a peer, but not the format of partial requests. */
 export type MakePeerClient = (send: SendToPeer, terms: PeerTerms) => PeerClient;
 
 /** Connections to one peer. */

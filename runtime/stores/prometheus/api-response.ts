@@ -218,8 +218,8 @@ function createColumns(columnCount: number, pointCount: number): readonly Column
   const valueBytes = pointCount * Float64Array.BYTES_PER_ELEMENT;
   const bytes = columnCount * (valueBytes + pointCount);
   if (bytes > columnBytesMax) {
-    const asked = `${columnCount} series of ${pointCount} points`;
-    throw new StoreError("too_large", `the response has ${asked}, more than ${columnBytesMax} bytes`);
+    const size = `${columnCount} series of ${pointCount} points`;
+    throw new StoreError("too_large", `the response has ${size}, more than ${columnBytesMax} bytes`);
   }
   const slab = new ArrayBuffer(bytes);
   return Array.from({ length: columnCount }, (_, index) => ({

@@ -149,8 +149,8 @@ async function askWithNonce(
 ): Promise<AttemptOutcome> {
   const first = await ask(deps, request, style, undefined);
   const nonce = first.kind === "response" ? first.headers["dpop-nonce"] : undefined;
-  const isNonceAsked = request.oauth2.dpop === true && isRejected(first) && nonce !== undefined;
-  return isNonceAsked ? ask(deps, request, style, nonce) : first;
+  const isNonceRequired = request.oauth2.dpop === true && isRejected(first) && nonce !== undefined;
+  return isNonceRequired ? ask(deps, request, style, nonce) : first;
 }
 
 function ask(

@@ -39,7 +39,7 @@ export interface UnsentReason {
 const noPod = "none";
 
 /**
- * Applies a settlement to JetStream. Each step is repeated until JetStream answers. The message is acknowledged only
+ * Applies a settlement to JetStream. Each step is repeated until JetStream responds. The message is acknowledged only
  * after the next attempt or the dead letter is stored.
  *
  * @throws NoReplyError when the process must end first; the message is then redelivered, and its worker finds the
@@ -63,7 +63,7 @@ export async function applySettlement(
     await storeNext(context, work, partner, settlement.atMs);
   } else if (settlement.kind !== "delivered" && !isPing(delivery.type))
     await storeAsDeadLetter(context, work, partner, lane, settlement);
-  // The acknowledgement needs no answer: a message that is redelivered finds its record and ends here again.
+  // The acknowledgement needs no response: a message that is redelivered finds its record and ends here again.
   work.message.ack();
 }
 

@@ -19,7 +19,7 @@ import { settlementRow } from "../settlement/settlement-table.ts";
  * - `recovered`: such a delivery was accepted later.
  * - `exhausted`: a delivery is dead after its last retry.
  * - `rejected`: the partner rejected an event.
- * - `disabled`: the partner answered 410.
+ * - `disabled`: the partner responded with 410.
  * - `breaker_open`: the circuit breaker of the partner opened.
  */
 type OperationalKind = "failing" | "recovered" | "exhausted" | "rejected" | "disabled" | "breaker_open";

@@ -34,7 +34,7 @@ interface EventIndexDeps {
   readonly rowsMax?: number | undefined;
 }
 
-/** Rows that nobody asks for are dropped after this time. */
+/** Rows that nobody requests are dropped after this time. */
 const idleMs = 600_000;
 /** Well below the time after which the server removes the consumer of a scan. */
 const scanIdleMs = 30_000;

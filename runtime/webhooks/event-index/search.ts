@@ -134,7 +134,7 @@ function stepOf({ columns, at }: FoundRow): number {
   return valueAt(columns.generation, at) * attemptsMax + valueAt(columns.attempt, at);
 }
 
-/** Tests for a partner that has a delivery and no row. The partners of equal events are asked for once. */
+/** Tests for a partner that has a delivery and no row. The partners of equal events are requested once. */
 function waitingTest(columns: IndexColumns, { isPartner, waiting }: DeliverySearch): EventTest {
   if (waiting === undefined) return () => false;
   const known = new Map<number, Map<number, readonly number[]>>();

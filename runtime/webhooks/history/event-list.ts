@@ -141,12 +141,12 @@ export function eventTest(query: EventQuery): (event: StoredEvent) => boolean {
     includesTenant(query.tenants, tenant) && isType(type) && acceptedAtMs >= query.fromMs;
 }
 
-/** Whether only events with some deliveries are asked for. */
+/** Whether only events with some deliveries are requested. */
 export function asksForDeliveries({ partner, state, status, reason, ...access }: EventQuery): boolean {
   return isNarrowed(access) || [partner, state, status, reason].some((one) => one !== undefined);
 }
 
-/** Whether the caller may see deliveries to a partner and asks for them. */
+/** Whether the caller may see deliveries to a partner and requests them. */
 export function isPartnerWanted(query: EventQuery, partner: string): boolean {
   return mayNamePartner(query, partner) && (query.partner ?? partner) === partner;
 }
@@ -200,7 +200,7 @@ export function summaryOf(
   };
 }
 
-/** Stored events between two sequences, read in chunks. Whoever asks for a chunk again gets what was read. */
+/** Stored events between two sequences, read in chunks. Whoever requests a chunk again gets what was read. */
 export interface RecentEvents {
   /** Events within the bounds in order, a chunk at a time. A chunk may also hold events outside of them. */
   chunks(bounds: SeqBounds, isAscending: boolean): Iterable<() => Promise<readonly StoredMessage[]>>;
@@ -209,7 +209,7 @@ export interface RecentEvents {
 /** A little more than a page, so that the newest page takes one read. */
 export const chunkSize = 128;
 
-/** Creates the events from one sequence to another, both inclusive. It reads nothing before a chunk is asked for. */
+/** Creates the events from one sequence to another, both inclusive. It reads nothing before a chunk is requested. */
 export function createRecentEvents(events: Pick<EventsStream, "scan">, fromSeq: number, lastSeq: number): RecentEvents {
   const known = new Map<number, Promise<readonly StoredMessage[]>>();
   const chunkAt = (seq: number): Promise<readonly StoredMessage[]> => {

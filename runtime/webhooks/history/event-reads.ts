@@ -52,7 +52,7 @@ export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }) 
     partnerStats: (query: PartnerStatsQuery) => orEventsUnavailable(() => readPartnerStats(deps.index, query)),
     /** Figures of deliveries by time, and by partner or tenant; undefined if there would be too many rows. */
     deliveryStats: (query: DeliveryStatsQuery) => orEventsUnavailable(() => readDeliveryStats(deps.index, query)),
-    /** Answers all requests that wait, and later ones at once. */
+    /** Responds to all requests that wait, and later ones at once. */
     endWaits: () => waits.end(),
     /** The tenants, among these, that have an event id or were denied it; undefined for none. */
     eventIdUse: (eventId: string, tenants: readonly string[]) =>

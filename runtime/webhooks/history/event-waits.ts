@@ -76,7 +76,7 @@ export function createEventWaits(deps: IndexedDeps & { readonly clock: Clock }) 
         places.release(wait.client);
       }
     },
-    /** Answers all that wait, and every later one at once. */
+    /** Responds to all that wait, and every later one at once. */
     end: () => ending.abort(),
   };
 }

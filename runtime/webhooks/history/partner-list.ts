@@ -12,7 +12,7 @@ export interface PartnerPage {
   readonly next?: number;
 }
 
-/** A caller that asks for partners. */
+/** A caller that requests partners. */
 interface PartnerCaller extends PartnerAccess {
   /** `*`: all tenants. */
   readonly tenants: readonly string[];

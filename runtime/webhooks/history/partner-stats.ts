@@ -26,7 +26,7 @@ export interface PartnerStats {
   readonly isComplete: boolean;
 }
 
-/** First digit of the status in each class of answers; 0: no response. */
+/** First digit of the status in each class of responses; 0: no response. */
 const digits: Readonly<Record<keyof PartnerStatsPoint["answers"], number>> = {
   "2xx": 2,
   "3xx": 3,

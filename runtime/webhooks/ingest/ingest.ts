@@ -171,7 +171,7 @@ function outcomeOf(apiError: ApiError): string {
 type Admit = <T>(bytes: number, step: () => Promise<T>) => Promise<T>;
 
 /**
- * Limits the events that wait for JetStream. While it does not answer, one event at a time probes it, and all others
+ * Limits the events that wait for JetStream. While it does not respond, one event at a time probes it, and all others
  * are rejected at once.
  */
 function createAdmission(isConnected: () => boolean, isFull: () => boolean): Admit {

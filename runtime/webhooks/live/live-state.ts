@@ -25,7 +25,7 @@ export interface LiveState {
   readonly inFlight: number;
   /** Null for none, or when it is unknown. */
   readonly oldestDueAtMs: number | null;
-  /** Time of the answer by JetStream's clock. */
+  /** Time of the response by JetStream's clock. */
   readonly asOfMs: number;
 }
 
@@ -64,7 +64,7 @@ function breakerAt(state: BreakerState, nowMs: number): Pick<LiveState, "breaker
     : { breaker: "half_open", breakerUntilMs: null, cause };
 }
 
-/** Parses the answer of a pod; undefined for that of a pod that does not own the lane, or of another version. */
+/** Parses the response of a pod; undefined for that of a pod that does not own the lane, or of another version. */
 export function parseLiveState(message: unknown): LiveState | undefined {
   if (typeof message !== "object" || message === null) return undefined;
   const { breaker, breakerUntilMs, cause, backlog, inFlight, oldestDueAtMs, asOfMs } = message as Partial<LiveState>;
@@ -159,7 +159,7 @@ export interface PartnerDetails {
 
 /** The live states of partners, from the pods that own their lanes. */
 interface LiveStates {
-  /** Resolves within a second, with the last known state when the owner does not answer. Never rejects. */
+  /** Resolves within a second, with the last known state when the owner does not respond. Never rejects. */
   of(partner: Pick<Partner, "key" | "lane">): Promise<PartnerLive>;
 }
 

@@ -11,7 +11,7 @@ const detail = "the partner was removed before anything more could be sent to it
 
 /** Finds the partners that a pod still has configured, or has an attempt for. */
 export interface RunningPartners {
-  /** Of these keys, those of running partners. All keys count as running when a live pod does not answer. */
+  /** Of these keys, those of running partners. All keys count as running when a live pod does not respond. */
   among(keys: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
@@ -64,7 +64,7 @@ function named({ token, uid, label }: RegisteredPartner): NamedPartner {
 }
 
 /**
- * Serves requests of other pods from now on, and sends them. All partners of a pod that does not answer count as
+ * Serves requests of other pods from now on, and sends them. All partners of a pod that does not respond count as
  * running.
  */
 export function createRunningPartners({ peers, livePods, own, has, log }: RunningPartnersDeps): RunningPartners {

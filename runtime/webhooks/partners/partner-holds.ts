@@ -86,7 +86,7 @@ function aboutOf({ config }: Partner, cause: OpenBreaker["cause"]): string {
 
 const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
-/** The mark of a partner that answered 410. It is valid while the specification of the partner is unchanged. */
+/** The mark of a partner that responded with 410. It is valid while the specification of the partner is unchanged. */
 export interface DisabledMark {
   readonly uid: string;
   readonly namespace: string;

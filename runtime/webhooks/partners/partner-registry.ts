@@ -183,7 +183,7 @@ export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPart
 
 /**
  * Returns a function that lists partners that are not configured but may have waiting messages. @throws Error without
- * an answer
+ * a response
  */
 export function createRemovedPartners(
   bucket: Bucket,

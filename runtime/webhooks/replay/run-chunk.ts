@@ -212,7 +212,7 @@ const detailCharactersMax = 512;
 
 /**
  * The state of a replay after a chunk failed. The replay fails when the error is final, or after {@link failingMsMax};
- * otherwise it continues later. A NATS that does not answer is not a failure of the replay.
+ * otherwise it continues later. A NATS that does not respond is not a failure of the replay.
  */
 export function afterFailure(job: ReplayJob, error: unknown, nowMs: number): ReplayJob {
   if (error instanceof NoReplyError) return job;

@@ -53,7 +53,7 @@ const policyWithoutBreaker: CircuitBreakerConfig = { failures: Infinity, openMs:
 const tooManyRequestsStatus = 429;
 
 /**
- * A partner that answers is healthy, even when it rejects the event. A 429 and a failure of this side show nothing
+ * A partner that responds is healthy, even when it rejects the event. A 429 and a failure of this side show nothing
  * about the partner.
  */
 export function healthOf(outcome: AttemptOutcome, settlement: Settlement): Health {

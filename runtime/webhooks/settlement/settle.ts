@@ -181,7 +181,7 @@ export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: n
 
 /**
  * Seconds. RFC 9110 knows whole ones only, but services with limits below a second write fractions. A gateway that adds
- * its own leaves two, of which the longer counts.
+ * its own selectors two, of which the longer counts.
  */
 const secondsForm = /^\d+(?:\.\d+)?(?:\s*,\s*\d+(?:\.\d+)?)*$/u;
 

@@ -83,7 +83,7 @@ export class DirectAttempts {
     return this.#isAlone ? 0 : directShare(config.delivery.maxInFlight);
   }
 
-  /** True when one more attempt may begin: the partner answers, and its limit and that of the pod are not reached. */
+  /** True when one more attempt may begin: the partner responds, and its limit and that of the pod are not reached. */
   mayBegin({ config, key }: Partner): boolean {
     const [oldest] = this.#underWay.keys();
     const isSlow = oldest !== undefined && this.#deps.clock.nowMs() - oldest.sinceMs >= slowMs;

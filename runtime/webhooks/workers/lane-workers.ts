@@ -23,7 +23,7 @@ interface LanesDeps {
 }
 
 /**
- * A server does not answer in time when hundreds of consumers are created at once. Lanes wait in order, each for one
+ * A server does not respond in time when hundreds of consumers are created at once. Lanes wait in order, each for one
  * change at a time, so none delays the others by more than its own change.
  */
 const consumerChangesMax = 16;
@@ -120,7 +120,7 @@ export class Lanes {
 
   /**
    * Finds lanes that are not published to any more but may still hold messages, and empties them. Also finds lanes that
-   * are pulled without a consumer: JetStream never answers a request that arrived while the consumer was deleted.
+   * are pulled without a consumer: JetStream never responds to a request that arrived while the consumer was deleted.
    */
   async lookForLeftovers(): Promise<void> {
     // The consumers of the lanes pulled now were created before the list is read.

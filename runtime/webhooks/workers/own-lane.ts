@@ -32,7 +32,7 @@ export class OwnLane implements LanePolicy, LaneControl {
   #partner: Partner;
   /** Dead letters that cannot be stored now. */
   #blocks = 0;
-  /** Specification that answered 410 here; other pods read the stored mark. */
+  /** Specification that responded with 410 here; other pods read the stored mark. */
   #disabledDigest: string | undefined;
   #waitsForTokens = false;
   /** Resolves when JetStream knows the places of this owner; undefined when it does. */

@@ -24,7 +24,7 @@ export interface LeafChoice {
 
 /** A tree of operators over leaves. `factor` keeps two sides from being nearly equal, where rounding would decide. */
 export type Tree =
-  | { readonly kind: "leaf"; readonly leaf: LeafChoice }
+  | { readonly kind: "leaf"; readonly selector: LeafChoice }
   | { readonly kind: "number"; readonly value: number }
   | { readonly kind: "negate" | "group"; readonly of: Tree }
   | Binary;
@@ -182,7 +182,7 @@ const number = fc.double({ min: 0.01, max: 5_000, noNaN: true }).map((value) => 
 export const randomTree: fc.Arbitrary<Tree> = fc.letrec<{ readonly tree: Tree }>((tie) => ({
   tree: fc.oneof(
     { maxDepth: 3, depthSize: "small" },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant("leaf" as const), leaf: randomLeaf }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant("leaf" as const), selector: randomLeaf }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("number" as const), value: number }) },
     {
       weight: 1,
@@ -214,7 +214,7 @@ export interface Shared {
 export function write(tree: Tree, shared: Shared): Written {
   switch (tree.kind) {
     case "leaf":
-      return writeLeaf(tree.leaf, shared);
+      return writeLeaf(tree.selector, shared);
     case "number":
       return { governed: String(tree.value), store: String(tree.value) };
     case "negate":
@@ -227,24 +227,24 @@ export function write(tree: Tree, shared: Shared): Written {
 }
 
 /** One leaf as both languages have it. */
-export function writeLeaf(leaf: LeafChoice, shared: Shared): Written {
-  const form = formOf(leaf);
-  const by = leaf.by ?? shared.by;
+export function writeLeaf(selector: LeafChoice, shared: Shared): Written {
+  const form = formOf(selector);
+  const by = selector.by ?? shared.by;
   const parts = (rename: (label: string) => string, window: string): Parts => ({
     by: (...more) => {
       const labels = [...by.map(rename), ...more];
       return labels.length === 0 ? "" : ` by (${labels.join(", ")})`;
     },
     of: (name, ...more) => {
-      const filters = Object.entries(leaf.filters).map(([label, values]) => matcherOf(rename(label), values));
+      const filters = Object.entries(selector.filters).map(([label, values]) => matcherOf(rename(label), values));
       return `${name}{${[`tenant=${JSON.stringify(shared.tenant)}`, ...filters, ...more].join(", ")}}`;
     },
     window,
   });
   const inStore = (label: string): string => (label === "environment" ? "env" : label);
   return {
-    governed: form.governed(parts((label) => label, leaf.window)),
-    store: form.store(parts(inStore, form === short ? shared.shortWindow : leaf.window)),
+    governed: form.governed(parts((label) => label, selector.window)),
+    store: form.store(parts(inStore, form === short ? shared.shortWindow : selector.window)),
   };
 }
 
@@ -319,9 +319,9 @@ function both({ governed, store }: Written, change: (text: string) => string): W
 }
 
 /** The leaves of a tree in the order of its text. */
-export function leavesOf(tree: Tree): readonly LeafChoice[] {
-  if (tree.kind === "leaf") return [tree.leaf];
+export function selectorsOf(tree: Tree): readonly LeafChoice[] {
+  if (tree.kind === "leaf") return [tree.selector];
   if (tree.kind === "number") return [];
-  if (tree.kind !== "binary") return leavesOf(tree.of);
-  return [...leavesOf(tree.left), ...leavesOf(isEquality(tree.op) ? tree.left : tree.right)];
+  if (tree.kind !== "binary") return selectorsOf(tree.of);
+  return [...selectorsOf(tree.left), ...selectorsOf(isEquality(tree.op) ? tree.left : tree.right)];
 }

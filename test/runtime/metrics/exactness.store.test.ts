@@ -117,13 +117,13 @@ describe("an answer", () => {
 
 describe("a leaf", () => {
   /** How the points of a leaf differ from those that Prometheus has at the end of each point. */
-  const wrong = async (layout: (typeof layouts)[number], leaf: RandomLeaf, api = running.layout(layout).api) => {
-    const { points, cache } = await askLeaf(api, leaf);
-    const own = pointsOf(leaf);
-    const wanted = isPercentile(leaf)
-      ? recompute(leaf, own.grid, running.layout(layout).raw)
-      : exactly(await askAsPrometheus(running.wholeUrl, leaf, own.grid));
-    const found = differences(points, atStamps(wanted, own), { oracle: "at τ", exact: isExact(leaf) });
+  const wrong = async (layout: (typeof layouts)[number], selector: RandomLeaf, api = running.layout(layout).api) => {
+    const { points, cache } = await askLeaf(api, selector);
+    const own = pointsOf(selector);
+    const wanted = isPercentile(selector)
+      ? recompute(selector, own.grid, running.layout(layout).raw)
+      : exactly(await askAsPrometheus(running.wholeUrl, selector, own.grid));
+    const found = differences(points, atStamps(wanted, own), { oracle: "at τ", exact: isExact(selector) });
     return { found, cache, count: countPoints({ points }) };
   };
 
@@ -133,8 +133,8 @@ describe("a leaf", () => {
     async () => {
       let points = 0;
       await fc.assert(
-        fc.asyncProperty(fc.constantFrom(...layouts), randomLeaf(even), async (layout, leaf) => {
-          const { found, count } = await wrong(layout, leaf);
+        fc.asyncProperty(fc.constantFrom(...layouts), randomLeaf(even), async (layout, selector) => {
+          const { found, count } = await wrong(layout, selector);
           points += count;
           expect(found).toEqual([]);
         }),
@@ -152,9 +152,9 @@ describe("a leaf", () => {
       const [api, seen] = [running.caching(layout), { hits: 0, misses: 0 }];
       const moves = fc.array(fc.constantFrom(0, 60, 60, 77, 300), { minLength: 2, maxLength: 3 });
       await fc.assert(
-        fc.asyncProperty(randomLeaf(even), moves, async (leaf, seconds) => {
+        fc.asyncProperty(randomLeaf(even), moves, async (selector, seconds) => {
           for (const later of [0, ...seconds]) {
-            const { found, cache } = await wrong(layout, laterLeaf(leaf, later), api);
+            const { found, cache } = await wrong(layout, laterLeaf(selector, later), api);
             if (/^answer|hit=[1-9]/u.test(cache)) seen.hits += 1;
             else seen.misses += 1;
             expect(found).toEqual([]);

@@ -113,15 +113,15 @@ describe("an answer from VictoriaMetrics", () => {
     async () => {
       let points = 0;
       await fc.assert(
-        fc.asyncProperty(fc.constantFrom(...layouts), randomLeaf(metrics), async (layout, leaf) => {
-          const own = pointsOf(leaf);
-          const actual = await askLeaf(running.layout(layout).api, leaf);
+        fc.asyncProperty(fc.constantFrom(...layouts), randomLeaf(metrics), async (layout, selector) => {
+          const own = pointsOf(selector);
+          const actual = await askLeaf(running.layout(layout).api, selector);
           points += countPoints(actual);
-          const direct = isPercentile(leaf)
-            ? await directQuantile(leaf, own)
-            : exactly(await askAsPrometheus(running.wholeUrl, leaf, own.grid));
+          const direct = isPercentile(selector)
+            ? await directQuantile(selector, own)
+            : exactly(await askAsPrometheus(running.wholeUrl, selector, own.grid));
           const wanted = atStamps(direct, own);
-          expect(differences(actual.points, wanted, { oracle: "direct", exact: isExact(leaf) })).toEqual([]);
+          expect(differences(actual.points, wanted, { oracle: "direct", exact: isExact(selector) })).toEqual([]);
         }),
         { seed, numRuns: runsOf(400) },
       );

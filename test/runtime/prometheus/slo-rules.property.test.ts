@@ -104,16 +104,19 @@ async function alertOf(
 ) {
   const expression = parseExpression(burnExpression({ slo, metric, matchers: { tenant: "lumen" } }, tiers));
   const thresholds = slo.threshold === undefined ? [] : [slo.threshold];
-  const { leaves, program } = compileExpression(expression, (id) =>
+  const { selectors, program } = compileExpression(expression, (id) =>
     id === metric.id ? { metric, thresholds } : undefined,
   );
-  const seriesOf = (leaf: MetricSelector): readonly SelectorSeries[] => {
-    const value = valueOf(leaf, reads.get(leaf.widthSeconds ?? 0) ?? { singledOut: undefined, total: undefined });
+  const seriesOf = (selector: MetricSelector): readonly SelectorSeries[] => {
+    const value = valueOf(
+      selector,
+      reads.get(selector.widthSeconds ?? 0) ?? { singledOut: undefined, total: undefined },
+    );
     return Number.isNaN(value) ? [] : [{ labels: {}, values: Float64Array.of(value) }];
   };
   const result = {
     stamps: { startMs: 0, stepMs: 60_000, count: 1 },
-    leaves: leaves.map((leaf) => ({ series: seriesOf(leaf) })),
+    selectors: selectors.map((selector) => ({ series: seriesOf(selector) })),
   };
   const evaluated = await evaluate(program, result, { isInstant: true, slices });
   if (evaluated.type === "scalar") throw new Error("an alert is a vector");

@@ -123,10 +123,10 @@ describe.concurrent("a delivery to a partner that is held", () => {
   });
 
   test("is not sent when it was pulled before, and a retry that fires waits", async (context) => {
-    let isAsked = 0;
+    let isRequested = 0;
     const partner = await partnerServer(context, ({ headers, eventId }) => {
       const isQuestion = headers["x-event-id"] === undefined;
-      isAsked += isQuestion ? 1 : 0;
+      isRequested += isQuestion ? 1 : 0;
       return isQuestion
         ? { headers: { "webhook-allowed-origin": "*" }, delayMs: 1_500 }
         : { status: eventId === "fails" && isFailing ? 500 : 200 };
@@ -141,10 +141,10 @@ describe.concurrent("a delivery to a partner that is held", () => {
     const { deliveries } = await untilHistory(engine, "fails", inState("held"));
     expect(deliveries[0]).toMatchObject({ reason: "not_permitted", next_attempt_at: null });
     isFailing = false;
-    isAsked = 0;
+    isRequested = 0;
     engine.engine.apply(configOf({ ...well, specDigest: "a third" }));
     await engine.ingest(eventBytes("pulled"));
-    await waitFor(() => isAsked === 1, { timeoutMs, what: "the question" });
+    await waitFor(() => isRequested === 1, { timeoutMs, what: "the question" });
     engine.engine.apply(configOf({ ...well, specDigest: "a third", held: "not_permitted", state: "Paused" }));
     const sent = partner.of("pulled").length + partner.of("fails").length;
     await untilHistory(engine, "pulled", inState("held"));

@@ -52,7 +52,7 @@ afterAll(async () => {
 
 type Call = (...args: unknown[]) => unknown;
 const asked: ReadonlySet<unknown> = new Set(["info", "add", "update", "getLastMessagesFor"]);
-const isAsked = (subject: string): boolean => subject === "$JS.API.INFO" || subject.startsWith("$KV.");
+const isRequested = (subject: string): boolean => subject === "$JS.API.INFO" || subject.startsWith("$KV.");
 
 /** A connection whose n-th request to JetStream fails, as while it has no API or a stream has no leader. */
 function deaf(
@@ -80,8 +80,8 @@ function deaf(
     direct: { value: guarded(direct, faults.direct) },
   }) as NatsConnectionHandle["manager"];
   const request: NatsConnectionHandle["requests"]["request"] = (subject, ...rest) => {
-    if (isAsked(subject)) count += 1;
-    if (isAsked(subject) && count === failing) return Promise.reject(faults.request);
+    if (isRequested(subject)) count += 1;
+    if (isRequested(subject) && count === failing) return Promise.reject(faults.request);
     return handle.requests.request(subject, ...rest);
   };
   return { handle: { ...handle, manager, requests: { ...handle.requests, request } }, count: () => count };

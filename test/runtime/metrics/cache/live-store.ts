@@ -30,9 +30,9 @@ export interface QueryContext {
 /**
  * What the store says of a point when it is asked at a time: undefined for a gap, and otherwise until it has settled.
  */
-export function truth(series: string, timeMs: number, askedMs: number): number | undefined {
-  if (timeMs > askedMs || (series === "gappy" && (timeMs / stepMs) % 7 < 3)) return undefined;
-  const late = askedMs - timeMs < settleSeconds * 1_000 ? Math.floor(askedMs / 5_000) : 0;
+export function truth(series: string, timeMs: number, refreshMs: number): number | undefined {
+  if (timeMs > refreshMs || (series === "gappy" && (timeMs / stepMs) % 7 < 3)) return undefined;
+  const late = refreshMs - timeMs < settleSeconds * 1_000 ? Math.floor(refreshMs / 5_000) : 0;
   return timeMs / 1_000 + late / 1e6;
 }
 
@@ -121,7 +121,7 @@ export function wrongPlaces(
   return Array.from({ length: count }, (_, index) => index).filter((index) => {
     const timeMs = startMs + index * stepMs;
     const value = own?.present[index] === 1 ? own.values[index] : undefined;
-    return !instantsOf(nowMs, timeMs, lives).some((askedMs) => truth(name, timeMs, askedMs) === value);
+    return !instantsOf(nowMs, timeMs, lives).some((refreshMs) => truth(name, timeMs, refreshMs) === value);
   });
 }
 
@@ -131,5 +131,5 @@ function instantsOf(nowMs: number, timeMs: number, { settledMs, sharedMs = 0, ta
   const ages = [...Array.from({ length: longestMs / 1_000 }, (_, seconds) => seconds * 1_000), tailMs - 1];
   return ages
     .map((ageMs) => nowMs - ageMs)
-    .filter((askedMs) => nowMs - askedMs < tailMs || askedMs - timeMs >= settleSeconds * 1_000);
+    .filter((refreshMs) => nowMs - refreshMs < tailMs || refreshMs - timeMs >= settleSeconds * 1_000);
 }

@@ -28,11 +28,11 @@ interface Shop {
 function pointOf(
   name: string,
   merge: Merge,
-  { timeMs, widthMs, askedMs }: { timeMs: number; widthMs: number; askedMs: number },
+  { timeMs, widthMs, refreshMs }: { timeMs: number; widthMs: number; refreshMs: number },
 ): number | undefined {
   const samples: number[] = [];
   for (let at = timeMs - widthMs + sampleMs; at <= timeMs; at += sampleMs) {
-    const value = truth(name, at, askedMs);
+    const value = truth(name, at, refreshMs);
     // Not all of a sign or in order, and some of them no numbers.
     if (value !== undefined) {
       samples.push(
@@ -62,7 +62,7 @@ function shopAt(nowMs: number): Shop {
           const value = pointOf(name, merge, {
             timeMs: startMs + index * stepMs,
             widthMs: Number(width),
-            askedMs: shop.nowMs,
+            refreshMs: shop.nowMs,
           });
           if (value === undefined) continue;
           values[index] = value;
@@ -113,7 +113,7 @@ function isExplained(shop: Shop, series: readonly StoreSeries[], wide: Wide): re
       const fits = ages.some((ageMs) =>
         isEqual(
           found,
-          pointOf(name, wide.merge, { timeMs, widthMs: wide.widthMs, askedMs: shop.nowMs - ageMs }),
+          pointOf(name, wide.merge, { timeMs, widthMs: wide.widthMs, refreshMs: shop.nowMs - ageMs }),
           wide.merge,
         ),
       );

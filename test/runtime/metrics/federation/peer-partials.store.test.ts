@@ -84,16 +84,16 @@ describe("an answer over a peer", () => {
     async () => {
       let points = 0;
       await fc.assert(
-        fc.asyncProperty(randomLeaf(even, ["region"]), async (leaf) => {
-          const own = pointsOf(leaf);
-          const actual = await askLeaf(running.asking, leaf);
+        fc.asyncProperty(randomLeaf(even, ["region"]), async (selector) => {
+          const own = pointsOf(selector);
+          const actual = await askLeaf(running.asking, selector);
           points += countPoints(actual);
           // As above. The recomputation has no regions.
-          const isRecomputed = isPercentile(leaf) && !leaf.groupBy.includes("region");
+          const isRecomputed = isPercentile(selector) && !selector.groupBy.includes("region");
           const wanted = isRecomputed
-            ? atStamps(recompute(leaf, own.grid, raw), own)
-            : exactly((await askLeaf(running.direct, leaf)).points);
-          expect(differences(actual.points, wanted, { oracle: "direct", exact: isExact(leaf) })).toEqual([]);
+            ? atStamps(recompute(selector, own.grid, raw), own)
+            : exactly((await askLeaf(running.direct, selector)).points);
+          expect(differences(actual.points, wanted, { oracle: "direct", exact: isExact(selector) })).toEqual([]);
         }),
         { seed, numRuns: runsOf(400) },
       );
@@ -150,7 +150,7 @@ interface SloItem {
   readonly events: { readonly good: number; readonly total: number };
 }
 
-interface Question {
+interface PartialQuery {
   readonly ask: { readonly metric: string; readonly part: string; readonly group_by: readonly string[] };
   readonly over: { readonly count?: number };
 }
@@ -185,11 +185,11 @@ function labelNamesIn({ answer }: Exchange): readonly string[] {
 }
 
 describe("the bytes between the two runtimes", () => {
-  const asked = (): readonly (Exchange & { readonly question: Question })[] =>
+  const asked = (): readonly (Exchange & { readonly question: PartialQuery })[] =>
     running.proxy
       .exchanges()
       .filter(({ request, answer }) => request.body.includes('"ask"') && answer.first.includes(" 200 "))
-      .map((exchange) => ({ ...exchange, question: JSON.parse(exchange.request.body.toString()) as Question }));
+      .map((exchange) => ({ ...exchange, question: JSON.parse(exchange.request.body.toString()) as PartialQuery }));
 
   test("hold no label but those that were grouped by, bounds of buckets, and the ordinal of a store", () => {
     const exchanges = asked();

@@ -13,7 +13,7 @@ import { everyone } from "./universe.ts";
 const daySeconds = 86_400;
 const responseMsMax = 30_000;
 /** After all times of random leaves: no stamp is in the future. */
-const askedAtMs = nowMs + 10 * daySeconds * 1_000;
+const readAtMs = nowMs + 10 * daySeconds * 1_000;
 
 /** One leaf over the generated data; its times are aligned to nothing. */
 export interface RandomLeaf extends AskedSeries {
@@ -48,14 +48,14 @@ export function randomLeaf(metrics: readonly MetricId[], more: readonly string[]
 }
 
 /** The same leaf some seconds later. */
-export function laterLeaf(leaf: RandomLeaf, seconds: number): RandomLeaf {
-  const { times } = leaf;
+export function laterLeaf(selector: RandomLeaf, seconds: number): RandomLeaf {
+  const { times } = selector;
   const ms = seconds * 1_000;
   const later =
     "timeMs" in times
       ? { timeMs: times.timeMs + ms }
       : { ...times, startMs: times.startMs + ms, endMs: times.endMs + ms };
-  return { ...leaf, times: later };
+  return { ...selector, times: later };
 }
 
 /** The stamps of a leaf, and the points that these have: t has the one that ends at ⌊t/L⌋·L. */
@@ -107,27 +107,27 @@ export function atStamps<Value>(points: SeriesPoints<Value>, { stamps, endOf }: 
 /** Asks for one leaf. Fails when the response is not whole. */
 export async function askLeaf(
   api: MetricsApi,
-  leaf: RandomLeaf,
+  selector: RandomLeaf,
 ): Promise<{ readonly points: SeriesPoints<number>; readonly cache: string }> {
-  const filters = Object.entries({ ...leaf.filters, tenant: leaf.tenant }) as readonly [LabelName, string][];
+  const filters = Object.entries({ ...selector.filters, tenant: selector.tenant }) as readonly [LabelName, string][];
   const asked = {
-    metric: leaf.metric,
-    measure: { kind: "aggregation", aggregation: leaf.agg },
+    metric: selector.metric,
+    measure: { kind: "aggregation", aggregation: selector.agg },
     filters: new Map(filters.map(([label, value]) => [label, [value]])),
-    groupBy: [...leaf.groupBy].sort() as LabelName[],
-    widthSeconds: leaf.widthSeconds,
+    groupBy: [...selector.groupBy].sort() as LabelName[],
+    widthSeconds: selector.widthSeconds,
   } as const;
-  const request = { leaves: [asked], times: leaf.times, tenant: undefined, isCompleteRequired: true };
-  const context = { correlationId: "test", nowMs: askedAtMs };
-  const answered = await api.leaves(request, everyone, AbortSignal.timeout(responseMsMax), context);
+  const request = { selectors: [asked], times: selector.times, tenant: undefined, isCompleteRequired: true };
+  const context = { correlationId: "test", nowMs: readAtMs };
+  const answered = await api.selectors(request, everyone, AbortSignal.timeout(responseMsMax), context);
   const { startMs, stepMs, count } = answered.stamps;
-  const { stamps } = pointsOf(leaf);
+  const { stamps } = pointsOf(selector);
   expect([startMs, count]).toEqual([stamps[0], stamps.length]);
-  const series = (answered.leaves[0]?.series ?? []).map(({ labels, values }) => {
+  const series = (answered.selectors[0]?.series ?? []).map(({ labels, values }) => {
     const points = [...values].flatMap((value, index) =>
       Number.isNaN(value) ? [] : [[startMs + index * stepMs, value] as const],
     );
-    return [keyOf(leaf.groupBy, (label) => labels[label as LabelName]), new Map(points)] as const;
+    return [keyOf(selector.groupBy, (label) => labels[label as LabelName]), new Map(points)] as const;
   });
   return { points: new Map(series), cache: answered.headers["X-Query-Cache"] ?? "" };
 }

@@ -8,7 +8,7 @@ import {
   ask,
   askNatively,
   lastMinutes,
-  leaf,
+  selector,
   minuteMs,
   nativeOf,
   nowMs,
@@ -45,18 +45,18 @@ const inRegion = (region: string) =>
     ["region", [region]],
     ["tenant", ["brand-a"]],
   ] as const);
-const valuesOf = ({ leaves }: SelectorsResult): readonly (readonly (readonly number[])[])[] =>
-  leaves.map(({ series }) => series.map(({ values }) => [...values]));
+const valuesOf = ({ selectors }: SelectorsResult): readonly (readonly (readonly number[])[])[] =>
+  selectors.map(({ series }) => series.map(({ values }) => [...values]));
 
 interface NativeBody {
   readonly data: readonly { readonly points: readonly (readonly [string, number])[] }[];
 }
 
-describe("leaves", () => {
+describe("selectors", () => {
   test("are the points of the native queries, from the same reads at the sum of their costs", async () => {
     const [together, apart] = await Promise.all([begin(), begin()]);
     // The same stores, so that the second installation asks what the first does.
-    const result = await ask(together, requestOf([leaf("lag"), leaf("payouts")]));
+    const result = await ask(together, requestOf([selector("lag"), selector("payouts")]));
     const natives = [await askNatively(apart, nativeOf("lag")), await askNatively(apart, nativeOf("payouts"))];
     expect(result.stamps).toEqual({ startMs: lastMinutes.startMs, stepMs: minuteMs, count: 5 });
     expect(valuesOf(result)).toEqual(
@@ -77,7 +77,7 @@ describe("leaves", () => {
 
   test("take one request token together, and equal reads are sent once", async () => {
     const started = await begin({ limits: { burst: 5, requestsPerSecond: 1 } });
-    const { headers } = await ask(started, requestOf([leaf("lag"), leaf("lag"), leaf("payouts")]));
+    const { headers } = await ask(started, requestOf([selector("lag"), selector("lag"), selector("payouts")]));
     expect(headers["X-RateLimit-Remaining"]).toBe("4");
     // Two metrics, two statistics, two regions.
     expect(sentTo(started)).toHaveLength(8);
@@ -86,14 +86,14 @@ describe("leaves", () => {
 
   test("take the request tokens of each metric as often as they read it", async () => {
     const started = await begin({ perMetric: [{ metric: "lag", requestsPerSecond: 5 }] });
-    const { headers } = await ask(started, requestOf([leaf("lag"), leaf("lag"), leaf("payouts")]));
+    const { headers } = await ask(started, requestOf([selector("lag"), selector("lag"), selector("payouts")]));
     expect(headers["RateLimit"]).toContain('"requests:lag";r=3');
   });
 
   test("repeat a point at stamps within the smallest step, and have no stamp in the future", async () => {
     const started = await begin();
     const times = { startMs: nowMs - minuteMs, endMs: nowMs + minuteMs, stepMs: minuteMs / 2 };
-    const result = await ask(started, requestOf([leaf("lag")], { times }));
+    const result = await ask(started, requestOf([selector("lag")], { times }));
     expect(result.stamps).toEqual({ startMs: times.startMs, stepMs: times.stepMs, count: 3 });
     const [[values = []] = []] = valuesOf(result);
     expect(values).toHaveLength(3);
@@ -102,21 +102,21 @@ describe("leaves", () => {
   });
 
   test("of an instant have one stamp, the time that the request names", async () => {
-    const result = await ask(await begin(), requestOf([leaf("lag")], { times: { timeMs: nowMs - 1_000 } }));
+    const result = await ask(await begin(), requestOf([selector("lag")], { times: { timeMs: nowMs - 1_000 } }));
     expect(result.stamps).toMatchObject({ startMs: nowMs - 1_000, count: 1 });
     expect(valuesOf(result)).toEqual([[[expect.any(Number)]]]);
   });
 
   test("have the slowest class of all their metrics", async () => {
     const started = await begin({ metrics: { payouts: { queryClass: "C" } } });
-    const { headers } = await ask(started, requestOf([leaf("lag"), leaf("payouts")]));
+    const { headers } = await ask(started, requestOf([selector("lag"), selector("payouts")]));
     expect(headers["X-Query-Plan"]).toMatch(/^class=C/u);
   });
 
   test("with too many points together are refused", async () => {
     const started = await begin({ replies: { eu: numbered("eu", 100), latam: numbered("latam", 100) } });
     const times = { startMs: nowMs - 10_900_000, endMs: nowMs, stepMs: 1_000 };
-    const grouped = leaf("lag", { groupBy: ["service"] });
+    const grouped = selector("lag", { groupBy: ["service"] });
     const { code, headers } = await refusalOf(ask(started, requestOf([grouped], { times })));
     expect(code).toBe("result_too_large");
     expect(headers).toHaveProperty("X-Query-Cost");
@@ -128,10 +128,10 @@ describe("the tenant of leaves", () => {
   const other = { filters: new Map([["tenant", ["brand-b"]]] as const) };
 
   test.each<[sentence: string, request: SelectorsRequest, fields: readonly string[]]>([
-    ["two matchers", requestOf([leaf("lag"), leaf("payouts", other)]), ["lag{tenant}", "payouts{tenant}"]],
+    ["two matchers", requestOf([selector("lag"), selector("payouts", other)]), ["lag{tenant}", "payouts{tenant}"]],
     [
       "a matcher and the header",
-      requestOf([leaf("lag", none), leaf("payouts", other)], { tenant: "brand-a" }),
+      requestOf([selector("lag", none), selector("payouts", other)], { tenant: "brand-a" }),
       ["X-Scope-OrgID", "payouts{tenant}"],
     ],
   ])("is refused when %s differ, naming both places", async (_sentence, request, fields) => {
@@ -140,9 +140,9 @@ describe("the tenant of leaves", () => {
   });
 
   test.each<[sentence: string, request: SelectorsRequest, caller: Partial<Caller>]>([
-    ["one matcher", requestOf([leaf("lag"), leaf("payouts", none)]), {}],
-    ["the header", requestOf([leaf("lag", none), leaf("payouts", none)], { tenant: "brand-a" }), {}],
-    ["the token", requestOf([leaf("lag", none), leaf("payouts", none)]), { tenants: ["brand-a"] }],
+    ["one matcher", requestOf([selector("lag"), selector("payouts", none)]), {}],
+    ["the header", requestOf([selector("lag", none), selector("payouts", none)], { tenant: "brand-a" }), {}],
+    ["the token", requestOf([selector("lag", none), selector("payouts", none)]), { tenants: ["brand-a"] }],
   ])("is that of %s, for every leaf", async (_sentence, request, caller) => {
     const started = await begin();
     await ask(started, request, { ...everyone, ...caller });
@@ -150,7 +150,7 @@ describe("the tenant of leaves", () => {
   });
 
   test("is required", async () => {
-    const { code } = await refusalOf(ask(await begin(), requestOf([leaf("lag", none)])));
+    const { code } = await refusalOf(ask(await begin(), requestOf([selector("lag", none)])));
     expect(code).toBe("tenant_required");
   });
 });
@@ -158,7 +158,10 @@ describe("the tenant of leaves", () => {
 describe("leaves are refused", () => {
   test("where the compliance scope of one metric leaves out a region of another", async () => {
     const started = await begin({ metrics: { payouts: { complianceScope: { regions: ["latam"] } } } });
-    const [eu, latam] = [leaf("lag", { filters: inRegion("eu") }), leaf("payouts", { filters: inRegion("latam") })];
+    const [eu, latam] = [
+      selector("lag", { filters: inRegion("eu") }),
+      selector("payouts", { filters: inRegion("latam") }),
+    ];
     for (const one of [eu, latam]) await ask(started, requestOf([one]));
     const before = sentTo(started).length;
     const { code } = await refusalOf(ask(started, requestOf([eu, latam])));
@@ -177,33 +180,35 @@ describe("leaves are refused", () => {
     const started = await begin();
     const caller = { ...everyone, ...changes };
     const native = await refusalOf(askNatively(started, nativeOf(...metrics), caller));
-    const own = await refusalOf(ask(started, requestOf(metrics.map((id) => leaf(id))), caller));
+    const own = await refusalOf(ask(started, requestOf(metrics.map((id) => selector(id))), caller));
     expect([own.code, own.message]).toEqual([native.code, native.message]);
   });
 
   test("past the sunset of a metric", async () => {
     const metrics = { payouts: { state: "Deprecated", deprecatedAtMs: 0, sunsetAtMs: nowMs } } as const;
-    const { code } = await refusalOf(ask(await begin({ metrics }), requestOf([leaf("lag"), leaf("payouts")])));
+    const { code } = await refusalOf(ask(await begin({ metrics }), requestOf([selector("lag"), selector("payouts")])));
     expect(code).toBe("metric_gone");
   });
 
   test("for a width that no time holds", async () => {
-    const wide = leaf("lag", { widthSeconds: Number.MAX_SAFE_INTEGER });
+    const wide = selector("lag", { widthSeconds: Number.MAX_SAFE_INTEGER });
     expect((await refusalOf(ask(await begin(), requestOf([wide])))).code).toBe("invalid_window");
   });
 
   test("above a quota, and nothing is charged then", async () => {
     const started = await begin({ limits: { costUnitsPerMinute: 30, burstCostUnits: 30 } });
     // A leaf costs two statistics over five points in two regions.
-    const { code, suggestion, headers } = await refusalOf(ask(started, requestOf([leaf("lag"), leaf("payouts")])));
+    const { code, suggestion, headers } = await refusalOf(
+      ask(started, requestOf([selector("lag"), selector("payouts")])),
+    );
     expect([code, headers["X-Query-Cost-Estimate"]]).toEqual(["cost_exceeded", "40"]);
     expect(suggestion).toEqual({ step: "5m", downsample: "5m" });
-    const { headers: after } = await ask(started, requestOf([leaf("lag")]));
+    const { headers: after } = await ask(started, requestOf([selector("lag")]));
     expect(after["RateLimit"]).toContain('"cost";r=10');
   });
 
   test("when no store answers, or one does not and all must", async () => {
-    const request = requestOf([leaf("lag"), leaf("payouts", { filters: inRegion("eu") })]);
+    const request = requestOf([selector("lag"), selector("payouts", { filters: inRegion("eu") })]);
     const started = await begin({ replies: { latam: broken } });
     const result = await ask(started, request);
     expect(result).toMatchObject({
@@ -219,11 +224,11 @@ describe("leaves are refused", () => {
       "Retry-After": "5",
     });
     expect(result.headers).not.toHaveProperty("X-Suggested-Step");
-    const whole = await ask(started, requestOf([leaf("lag", { filters: inRegion("eu") })]));
+    const whole = await ask(started, requestOf([selector("lag", { filters: inRegion("eu") })]));
     expect(whole.headers).not.toHaveProperty("Retry-After");
     const required = await refusalOf(ask(started, { ...request, isCompleteRequired: true }));
     const nowhere = await refusalOf(
-      ask(started, requestOf([leaf("lag"), leaf("payouts", { filters: inRegion("latam") })])),
+      ask(started, requestOf([selector("lag"), selector("payouts", { filters: inRegion("latam") })])),
     );
     expect([required.code, nowhere.code]).toEqual(["store_failed", "store_failed"]);
   });
@@ -231,7 +236,7 @@ describe("leaves are refused", () => {
   test("without a leaf, and with more than ten", async () => {
     const started = await begin();
     for (const count of [0, 11]) {
-      const all = Array.from({ length: count }, () => leaf("lag"));
+      const all = Array.from({ length: count }, () => selector("lag"));
       expect((await refusalOf(ask(started, requestOf(all)))).code).toBe("invalid_request");
     }
   });
@@ -239,7 +244,7 @@ describe("leaves are refused", () => {
 
 describe("a repeat of leaves", () => {
   const cached = { limits: { memorySeconds: 60, hotTailSeconds: 30, burst: 100, requestsPerSecond: 1 } } as const;
-  const request = requestOf([leaf("lag"), leaf("payouts")]);
+  const request = requestOf([selector("lag"), selector("payouts")]);
 
   test("has the same series, is charged a request and no cost, and reads nothing", async () => {
     const started = await begin(cached);

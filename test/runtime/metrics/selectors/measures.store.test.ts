@@ -54,12 +54,12 @@ type Asked = Pick<MetricSelector, "metric" | "measure"> & {
 
 async function ask(api: MetricsApi, { metric, measure, filters = {} }: Asked): Promise<Points> {
   const named = Object.entries({ ...filters, tenant: ["brand-a"] }) as [LabelName, readonly string[]][];
-  const leaf: MetricSelector = { metric, measure, filters: new Map(named), groupBy: ["service"], widthSeconds };
-  const request = { leaves: [leaf], times, tenant: undefined, isCompleteRequired: true };
+  const selector: MetricSelector = { metric, measure, filters: new Map(named), groupBy: ["service"], widthSeconds };
+  const request = { selectors: [selector], times, tenant: undefined, isCompleteRequired: true };
   const context = { correlationId: "test", nowMs };
-  const { leaves, stamps } = await api.leaves(request, everyone, AbortSignal.timeout(30_000), context);
+  const { selectors, stamps } = await api.selectors(request, everyone, AbortSignal.timeout(30_000), context);
   return new Map(
-    (leaves[0]?.series ?? []).map(({ labels, values }) => {
+    (selectors[0]?.series ?? []).map(({ labels, values }) => {
       const points = [...values].map((value, index) => [stamps.startMs + index * stamps.stepMs, value] as const);
       return [labels.service ?? "", new Map(points.filter(([, value]) => !Number.isNaN(value)))];
     }),

@@ -101,7 +101,7 @@ export async function start({
 }
 
 /** A leaf over the average of a gauge, of one tenant unless it says otherwise. */
-export function leaf(metric: string, changes: Partial<MetricSelector> = {}): MetricSelector {
+export function selector(metric: string, changes: Partial<MetricSelector> = {}): MetricSelector {
   return {
     metric,
     measure: { kind: "aggregation", aggregation: "avg" },
@@ -113,10 +113,10 @@ export function leaf(metric: string, changes: Partial<MetricSelector> = {}): Met
 }
 
 export function requestOf(
-  leaves: readonly MetricSelector[],
+  selectors: readonly MetricSelector[],
   changes: Partial<SelectorsRequest> = {},
 ): SelectorsRequest {
-  return { leaves, times: lastMinutes, tenant: undefined, isCompleteRequired: false, ...changes };
+  return { selectors, times: lastMinutes, tenant: undefined, isCompleteRequired: false, ...changes };
 }
 
 const never = (): AbortSignal => new AbortController().signal;
@@ -127,7 +127,7 @@ export function ask(
   caller: Caller = everyone,
   atMs = nowMs,
 ): Promise<SelectorsResult> {
-  return api.leaves(request, caller, never(), { correlationId: "id-1", nowMs: atMs });
+  return api.selectors(request, caller, never(), { correlationId: "id-1", nowMs: atMs });
 }
 
 export function askNatively(

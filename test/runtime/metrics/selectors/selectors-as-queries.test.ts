@@ -4,7 +4,7 @@ import type { MetricConfig } from "../../../../crds/config.ts";
 import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { everyone } from "../oracle/universe.ts";
-import { ask, askNatively, leaf, nativeOf, requestOf, start } from "./selector-stores.ts";
+import { ask, askNatively, selector, nativeOf, requestOf, start } from "./selector-stores.ts";
 
 /** Whatever rights there are, leaves are refused when one of them is, or the native query over all of them. */
 
@@ -57,8 +57,8 @@ test(
         try {
           for (const { caller, of } of all) {
             const own: Caller = { ...everyone, ...caller };
-            const leaves = ids.map((id, index) =>
-              leaf(id, {
+            const selectors = ids.map((id, index) =>
+              selector(id, {
                 filters: new Map([
                   ...(of[index] === undefined ? [] : [["region", [of[index]]] as const]),
                   ["tenant", ["brand-a"]],
@@ -70,7 +70,7 @@ test(
             );
             const common = of[0] === of[1] ? named(of[0]) : [];
             const ofUnion = await codeOf(askNatively(started, [...nativeOf(...ids), ...common], own));
-            const code = await codeOf(ask(started, requestOf(leaves), own));
+            const code = await codeOf(ask(started, requestOf(selectors), own));
             const isByLeaf = ofLeaves.some((one) => one !== undefined);
             counts[isByLeaf ? "byLeaf" : ofUnion === undefined ? "answered" : "byUnion"] += 1;
             expect(code !== undefined).toBe(isByLeaf || ofUnion !== undefined);

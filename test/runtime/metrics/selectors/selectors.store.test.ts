@@ -13,7 +13,7 @@ import { stallMsMax, waitFor } from "../../../support/wait.ts";
 import { configOf as partnersOf, memoryLog, testSettings } from "../../webhooks/engine-fixture.ts";
 import { type GeneratedSeries, openMetrics } from "../oracle/generated-series.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "../oracle/universe.ts";
-import { leaf, minuteMs, requestOf } from "./selector-stores.ts";
+import { selector, minuteMs, requestOf } from "./selector-stores.ts";
 
 /** Two pods over a real Prometheus, which share the quota of a client over a real NATS. */
 
@@ -82,15 +82,15 @@ const never = (): AbortSignal => new AbortController().signal;
 const times = { startMs: nowMs - 30 * minuteMs, endMs: nowMs, stepMs: 5 * minuteMs };
 const request = requestOf(
   [
-    leaf("lag", { groupBy: ["service"], widthSeconds: 300 }),
-    leaf("payouts", { widthSeconds: 300 }),
-    leaf("payouts", { measure: { kind: "aggregation", aggregation: "max" }, widthSeconds: 600 }),
+    selector("lag", { groupBy: ["service"], widthSeconds: 300 }),
+    selector("payouts", { widthSeconds: 300 }),
+    selector("payouts", { measure: { kind: "aggregation", aggregation: "max" }, widthSeconds: 600 }),
   ],
   { times },
 );
 
 const ask = (api: MetricsApi, client: string): Promise<SelectorsResult> =>
-  api.leaves(request, { ...everyone, client }, never(), { correlationId: "id-1", nowMs });
+  api.selectors(request, { ...everyone, client }, never(), { correlationId: "id-1", nowMs });
 
 async function natively(api: MetricsApi, ...pairs: readonly (readonly [string, string])[]): Promise<unknown> {
   const window = [
@@ -109,9 +109,9 @@ async function natively(api: MetricsApi, ...pairs: readonly (readonly [string, s
 
 test("leaves of a width that is the step are the points of native queries, in both pods", async () => {
   for (const api of pods) {
-    const { leaves, isPartial, stamps } = await ask(api, "values");
+    const { selectors, isPartial, stamps } = await ask(api, "values");
     expect([isPartial, stamps.count]).toEqual([false, 7]);
-    const values = leaves.map(({ series }) => series.map((one) => [...one.values]));
+    const values = selectors.map(({ series }) => series.map((one) => [...one.values]));
     expect(values[0]).toEqual(await natively(api, ["metric", "lag"], ["agg", "avg"], ["group_by", "service"]));
     expect(values[1]).toEqual(await natively(api, ["metric", "payouts"], ["agg", "avg"]));
     // The greatest of any ten minutes.

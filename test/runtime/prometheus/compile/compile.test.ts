@@ -19,10 +19,10 @@ function compile(text: string): CompiledExpression {
 
 /** `metric measure by(…) {filters} width`, of the only leaf. */
 function leafText(text: string): string {
-  const { leaves, program } = compile(text);
+  const { selectors, program } = compile(text);
   expect(program).toEqual({ kind: "leaf", index: 0 });
-  expect(leaves).toHaveLength(1);
-  return leaves.map(describeLeaf).join("");
+  expect(selectors).toHaveLength(1);
+  return selectors.map(describeLeaf).join("");
 }
 
 function describeLeaf({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector): string {
@@ -64,8 +64,8 @@ describe("a query in PromQL is one leaf:", () => {
       'sum(rate(requests{service="b",component=~"y|x|y",tenant="t"}[5m]))',
       "requests avg component=x|y service=b tenant=t 300",
     ],
-  ])("%s", (text, leaf) => {
-    expect(leafText(text)).toBe(leaf);
+  ])("%s", (text, selector) => {
+    expect(leafText(text)).toBe(selector);
   });
 });
 
@@ -214,7 +214,7 @@ describe("a part that is no governed query is refused with what to write:", () =
     const refused = refusal(text);
     expect(refused).toMatchObject({ column, rewrite });
     expect(refused.message).toContain(message);
-    expect(compile(rewrite).leaves).not.toEqual([]);
+    expect(compile(rewrite).selectors).not.toEqual([]);
   });
 });
 
@@ -344,7 +344,7 @@ test("a refused shape of any metric has a text that compiles", () => {
   fc.assert(
     fc.property(shape, fc.constantFrom("", "1 - ", "2 < "), (text, before) => {
       const rewrite = triedRefusal(`${before}${text}`)?.rewrite;
-      if (rewrite !== undefined) proposed += compile(rewrite).leaves.length;
+      if (rewrite !== undefined) proposed += compile(rewrite).selectors.length;
     }),
     { seed: 19, numRuns: runsOf(5_000) },
   );
@@ -353,10 +353,10 @@ test("a refused shape of any metric has a text that compiles", () => {
 
 describe("several queries", () => {
   test("that are equal are one leaf, whatever their text", () => {
-    const { leaves, program } = compile(
+    const { selectors, program } = compile(
       'avg(queue_consumer_lag{service=~"b|a"}) / (avg by () (queue_consumer_lag{service=~"a|b|a"}) - -avg(queue_consumer_lag{service=~"b|a"})) > bool 0.5',
     );
-    expect(leaves.map(describeLeaf)).toEqual(["queue_consumer_lag avg service=a|b short"]);
+    expect(selectors.map(describeLeaf)).toEqual(["queue_consumer_lag avg service=a|b short"]);
     expect(program).toEqual({
       kind: "binary",
       op: ">",
@@ -381,7 +381,7 @@ describe("several queries", () => {
   test("are at most ten", () => {
     const query = (minutes: number): string => `sum(rate(requests[${minutes}m]))`;
     const texts = Array.from({ length: 10 }, (_, index) => query(index + 1));
-    expect(compile([...texts, query(3)].join(" + ")).leaves).toHaveLength(10);
+    expect(compile([...texts, query(3)].join(" + ")).selectors).toHaveLength(10);
     const eleven = [...texts, query(11)].join(" + ");
     expect(refusal(eleven)).toMatchObject({
       column: eleven.length - query(11).length + 1,
@@ -391,7 +391,7 @@ describe("several queries", () => {
 
   test("are none in an expression of numbers", () => {
     expect(compile("1 + 1")).toEqual({
-      leaves: [],
+      selectors: [],
       program: {
         kind: "binary",
         op: "+",

@@ -2,7 +2,14 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createTimeSlices } from "../../../../limits/time-slices.ts";
 import { evaluate, type Evaluated } from "../../../../runtime/prometheus/evaluate/evaluate.ts";
-import { evaluatePlain, labelsOf, leavesOf, pointsOf, type PlainPoints, type PlainVectors } from "./plain-vectors.ts";
+import {
+  evaluatePlain,
+  labelsOf,
+  selectorsOf,
+  pointsOf,
+  type PlainPoints,
+  type PlainVectors,
+} from "./plain-vectors.ts";
 
 const stamps = { startMs: 1_700_000_000_000, stepMs: 60_000, count: 4 };
 const [none, nan] = [undefined, Number.NaN];
@@ -123,8 +130,8 @@ describe("a result", () => {
 
   test("of two series with the same labels is a fault of ours", async () => {
     const same = { component: "x", service: "", points: [1, 1, 1, 1] };
-    const leaves = leavesOf({ v: [same, same] });
-    const evaluated = evaluate({ kind: "leaf", index: 0 }, { stamps, leaves }, evaluation);
+    const selectors = selectorsOf({ v: [same, same] });
+    const evaluated = evaluate({ kind: "leaf", index: 0 }, { stamps, selectors }, evaluation);
     await expect(evaluated).rejects.toThrow("two series with the same labels");
   });
 });

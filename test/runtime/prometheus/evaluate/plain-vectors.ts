@@ -32,7 +32,7 @@ export function labelsOf({ component, service }: PlainSeries): Labels {
 }
 
 /** Vectors as the leaves of a result. */
-export function leavesOf(vectors: PlainVectors): SelectorsResult["leaves"] {
+export function selectorsOf(vectors: PlainVectors): SelectorsResult["selectors"] {
   return Object.values(vectors).map((all) => ({
     series: all.map((one) => ({
       labels: labelsOf(one),
@@ -70,7 +70,7 @@ export function evaluatePlain(
   { stamps, isInstant = false, slices = createTimeSlices() }: Pick<SelectorsResult, "stamps"> & Partial<Evaluation>,
 ): Promise<Evaluated> {
   const program = programOf(parseExpression(text), Object.keys(vectors));
-  return evaluate(program, { stamps, leaves: leavesOf(vectors) }, { isInstant, slices });
+  return evaluate(program, { stamps, selectors: selectorsOf(vectors) }, { isInstant, slices });
 }
 
 /** The points of a series, with a gap where there is none. */
