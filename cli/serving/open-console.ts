@@ -33,6 +33,7 @@ const administratorScopes = [
   "webhooks:ping",
   "metrics:read",
   "metrics:explain",
+  "metrics:usage",
   "admin:debug",
   "admin:preview",
 ];
