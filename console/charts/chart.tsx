@@ -159,5 +159,15 @@ function ChartTable({ title, series, columns, format }: PartProps & { readonly t
     header: "Time",
     cell: ({ atMs }: { readonly atMs: number }) => formatTime(new Date(atMs).toISOString()),
   };
-  return <DataTable caption={title} columns={[time, ...shown]} rows={rows} rowKey={({ atMs }) => String(atMs)} />;
+  const omitted = columns.timesMs.length - rows.length;
+  return (
+    <>
+      {omitted === 0 ? null : (
+        <p class="hint">
+          The last {rowsMax} of {columns.timesMs.length} points.
+        </p>
+      )}
+      <DataTable caption={title} columns={[time, ...shown]} rows={rows} rowKey={({ atMs }) => String(atMs)} />
+    </>
+  );
 }

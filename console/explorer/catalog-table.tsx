@@ -5,7 +5,7 @@ import { Badge } from "../components/badge.tsx";
 import { DataTable, type Column } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { FilterForm } from "../components/filter-form.tsx";
-import { formatNumber, formatShare } from "../components/format.ts";
+import { formatCount, formatNumber, formatShare } from "../components/format.ts";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { useMetricUsage, type UsageByMetric } from "./metric-usage.ts";
@@ -21,7 +21,7 @@ const columns: readonly Column<CatalogEntry>[] = [
     cell: ({ metric_id: id, state }) => (
       <>
         <Link to={metricPath(id)}>
-          <code>{id}</code>
+          <code class="one-line">{id}</code>
         </Link>{" "}
         {state === "Active" ? null : <Badge state={state} tone="warn" label="deprecated" />}
       </>
@@ -30,17 +30,23 @@ const columns: readonly Column<CatalogEntry>[] = [
   { header: "Description", cell: ({ description }) => description },
   { header: "Unit", cell: ({ unit }) => unit },
   { header: "Category", cell: ({ category }) => category },
-  { header: "Aggregations", cell: ({ aggregations }) => aggregations.join(" ") },
 ];
 
+type Usage = ReturnType<typeof useMetricUsage>;
+
 /** Columns of the last 24 hours, where the server counts usage. */
-function usageColumns(usage: UsageByMetric | undefined): readonly Column<CatalogEntry>[] {
-  if (usage === undefined) return [];
-  const { byMetric } = usage;
+function usageColumns(usage: Usage): readonly Column<CatalogEntry>[] {
+  if (usage === "none") return [];
+  // Their room is there from the start, so that nothing moves.
+  const byMetric = usage === "reading" ? undefined : usage.byMetric;
   return [
-    { header: "Cost, 24 h", cell: ({ metric_id: id }) => formatNumber(byMetric.get(id)?.cost ?? 0), isNumber: true },
-    { header: "Requests", cell: ({ metric_id: id }) => formatNumber(byMetric.get(id)?.requests ?? 0), isNumber: true },
-    { header: "From cache", cell: ({ metric_id: id }) => formatShare(byMetric.get(id)?.cache_share), isNumber: true },
+    {
+      header: "Cost, 24 h",
+      cell: ({ metric_id: id }) => (byMetric === undefined ? "…" : formatCount(byMetric.get(id)?.cost ?? 0, "unit")),
+      isNumber: true,
+    },
+    { header: "Requests", cell: ({ metric_id: id }) => formatNumber(byMetric?.get(id)?.requests ?? 0), isNumber: true },
+    { header: "From cache", cell: ({ metric_id: id }) => formatShare(byMetric?.get(id)?.cache_share), isNumber: true },
   ];
 }
 
@@ -54,7 +60,8 @@ export function CatalogTable({ entries }: { readonly entries: readonly CatalogEn
       (category === "" || entry.category === category) &&
       `${entry.metric_id} ${entry.description}`.toLowerCase().includes(find),
   );
-  const cost = ({ metric_id: id }: CatalogEntry): number => usage?.byMetric.get(id)?.cost ?? 0;
+  const cost = ({ metric_id: id }: CatalogEntry): number =>
+    typeof usage === "string" ? 0 : (usage.byMetric.get(id)?.cost ?? 0);
   const shown = get("sort") === "cost" ? found.toSorted((a, b) => cost(b) - cost(a)) : found;
   const categories = [...new Set(entries.map((entry) => entry.category))].sort();
   const [name, description, ...others] = columns;
@@ -67,22 +74,23 @@ export function CatalogTable({ entries }: { readonly entries: readonly CatalogEn
         ]}
         action="Find"
       />
-      {usage === undefined ? null : <SortLinks usage={usage} />}
-      <DataTable
-        caption="Metrics of the catalog"
-        columns={[name, description].flatMap((column) => column ?? []).concat(usageColumns(usage), others)}
-        rows={shown}
-        rowKey={({ metric_id: id }) => id}
-        empty={<NoMetric isNarrowed={entries.length > 0} />}
-      />
+      {usage === "none" ? null : <SortLinks usage={usage} />}
+      <div class="catalog">
+        <DataTable
+          caption="Metrics of the catalog"
+          columns={[name, description].flatMap((column) => column ?? []).concat(usageColumns(usage), others)}
+          rows={shown}
+          rowKey={({ metric_id: id }) => id}
+          empty={<NoMetric isNarrowed={entries.length > 0} />}
+        />
+      </div>
     </>
   );
 }
 
-function SortLinks({ usage: { isOwn, isComplete } }: { readonly usage: UsageByMetric }): JSX.Element {
+function SortLinks({ usage }: { readonly usage: Exclude<Usage, "none"> }): JSX.Element {
   const { get, to } = useQueryState();
   const isByCost = get("sort") === "cost";
-  const whose = isOwn ? "Cost of the queries of your client" : "Cost of the queries of all clients";
   return (
     <div class="choices">
       <span class="quiet">Sort by</span>
@@ -92,11 +100,14 @@ function SortLinks({ usage: { isOwn, isComplete } }: { readonly usage: UsageByMe
       <Link to={to({ sort: "cost" })} isCurrent={isByCost}>
         Cost
       </Link>
-      <span class="quiet">
-        {whose}, in units.{isComplete ? "" : " Some usage of the last 24 hours may be missing."}
-      </span>
+      <span class="quiet">{usage === "reading" ? "…" : scopeText(usage)}</span>
     </div>
   );
+}
+
+function scopeText({ isOwn, isComplete }: UsageByMetric): string {
+  const whose = isOwn ? "Cost of the queries of your client." : "Cost of the queries of all clients.";
+  return isComplete ? whose : `${whose} Some usage of the last 24 hours may be missing.`;
 }
 
 function NoMetric({ isNarrowed }: { readonly isNarrowed: boolean }): JSX.Element {

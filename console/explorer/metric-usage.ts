@@ -1,18 +1,14 @@
+import type { UsageAnswer, UsageItem } from "../../api/usage.ts";
 import { useMemo } from "preact/hooks";
 import { useRead } from "../api/use-read.ts";
 
 /** What the queries of a metric cost in a day. */
-export interface MetricUsage {
-  readonly cost: number;
-  readonly requests: number;
-  /** Share of points that came from a cache; null without points. */
-  readonly cache_share: number | null;
-}
+export type MetricUsage = Pick<UsageItem, "cost" | "requests" | "cache_share">;
 
 /** The parts of `GET /v1/metrics/usage` that are shown. */
 interface UsageBody {
-  readonly data: readonly (MetricUsage & { readonly metric: string | null })[];
-  readonly meta: { readonly clients: "all" | "own"; readonly complete: boolean };
+  readonly data: readonly (MetricUsage & Pick<UsageItem, "metric">)[];
+  readonly meta: Pick<UsageAnswer["meta"], "clients" | "complete">;
 }
 
 /** Usage of the last 24 hours. */
@@ -25,10 +21,11 @@ export interface UsageByMetric {
 
 const path = "/v1/metrics/usage?group_by=metric&from=now-24h";
 
-/** Usage by metric; undefined until it is read, and with a server that does not count it. */
-export function useMetricUsage(): UsageByMetric | undefined {
-  const { data } = useRead<UsageBody>(path);
-  return useMemo(() => (data === undefined ? undefined : usageByMetric(data)), [data]);
+/** Usage by metric: `reading` until it is read, `none` with a server that does not count it. */
+export function useMetricUsage(): UsageByMetric | "reading" | "none" {
+  const { data, problem } = useRead<UsageBody>(path);
+  const usage = useMemo(() => (data === undefined ? undefined : usageByMetric(data)), [data]);
+  return usage ?? (problem === undefined ? "reading" : "none");
 }
 
 /** Indexes rows by their metric. Rows beyond the bound of the server have none. */

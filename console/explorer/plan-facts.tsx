@@ -53,7 +53,8 @@ export function CostFacts({ metric, plan: { cost, budget, class: name }, headers
 /** What all queries of the metric cost in a day. */
 function Usage({ metric }: Pick<CostProps, "metric">): JSX.Element | null {
   const usage = useMetricUsage();
-  if (usage === undefined) return null;
+  if (usage === "none") return null;
+  if (usage === "reading") return <p>…</p>;
   const { cost = 0, requests = 0 } = usage.byMetric.get(metric) ?? {};
   const whose = usage.isOwn ? "your client" : "all clients";
   return (

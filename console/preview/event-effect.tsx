@@ -17,7 +17,7 @@ export function EventEffect({ events, isOver }: EventEffectProps): JSX.Element {
   const { deliveries, unrouted } = events;
   return (
     <>
-      <Section title="Recorded events" lead={`Exact. ${coverageOf(events, isOver)}`}>
+      <Section title="Recorded events" lead={coverageOf(events, isOver)}>
         <p>
           Deliveries {formatNumber(deliveries.before)} → <strong>{formatNumber(deliveries.after)}</strong>, events
           without a partner {formatNumber(unrouted.before)} → <strong>{formatNumber(unrouted.after)}</strong>.

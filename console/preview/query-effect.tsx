@@ -11,7 +11,7 @@ type Shape = PreviewedQueries["shapes"][number];
 /** Recorded queries that the edit rejects, allows, or makes more or less expensive. */
 export function QueryEffect({ queries }: { readonly queries: PreviewedQueries | null }): JSX.Element {
   return (
-    <Section title="Recorded queries" lead={queries === null ? undefined : `Exact. ${coverageOf(queries)}`}>
+    <Section title="Recorded queries" lead={queries === null ? undefined : coverageOf(queries)}>
       {queries === null ? (
         <Empty title="No recorded queries" why="Your token is narrowed to partners, or has no metrics." />
       ) : (

@@ -20,7 +20,7 @@ export function ResourceEffect({ resources }: { readonly resources: PreviewedRes
   const isEqual = rows.length === 0 && fields.length === 0;
   const others = `${formatNumber(unchanged)} unchanged, ${formatNumber(unnamed.length)} not in the edit.`;
   return (
-    <Section title="Resources" lead={`Exact. ${others}`}>
+    <Section title="Resources" lead={others}>
       {rows.length === 0 ? null : (
         <DataTable
           caption="Objects that are added, removed or rejected"

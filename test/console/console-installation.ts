@@ -19,7 +19,7 @@ export const readers = {
     roles: ["metrics-finance"],
     scope: [
       "events:write webhooks:read webhooks:replay webhooks:ack webhooks:ping",
-      "metrics:read metrics:explain admin:debug admin:preview console:admin",
+      "metrics:read metrics:explain metrics:usage admin:debug admin:preview console:admin",
     ].join(" "),
   },
   /** Of one tenant. */

@@ -3,6 +3,7 @@ import { choicesOf } from "../../console/api/choices.ts";
 import { axisLabels } from "../../console/charts/chart-data.ts";
 import { statsOf, toggleSeries } from "../../console/charts/series-stats.ts";
 import { askedQuery, refreshSecondsOf } from "../../console/explorer/asked-query.ts";
+import { usageByMetric } from "../../console/explorer/metric-usage.ts";
 import { axisUnit, formatOfUnit } from "../../console/explorer/shown-series.ts";
 import { moveWindow, widenWindow, windowChange, windowOf } from "../../console/explorer/time-window.ts";
 import type { Me } from "../../api/documents.ts";
@@ -106,4 +107,16 @@ test("no two neighbouring labels of an axis read the same", () => {
   expect(axisLabels([0, 0.2, 0.4, 0.6, 0.8, 1], whole)).toEqual(["0", "", "", "1", "", ""]);
   expect(axisLabels([60_000, 60_200, 61_000], formatOfUnit("ms"))).toEqual(["1 min", "", "1 min 1 s"]);
   expect(axisLabels([1, 2], whole)).toEqual(["1", "2"]);
+});
+
+test("usage is found by its metric, and rows of other metrics together have none", () => {
+  const usage = usageByMetric({
+    data: [
+      { metric: "a", cost: 7, requests: 2, cache_share: 0.5 },
+      { metric: null, cost: 9, requests: 1, cache_share: null },
+    ],
+    meta: { clients: "own", complete: false },
+  });
+  expect([...usage.byMetric]).toEqual([["a", { cost: 7, requests: 2, cache_share: 0.5 }]]);
+  expect(usage).toMatchObject({ isOwn: true, isComplete: false });
 });

@@ -277,6 +277,7 @@ export const metricActions: readonly PageAction[] = [
           visit(tab, { name: "partial", path, heading: "Explorer", sees: ["Some regions are missing here"] }),
         ]);
         expect(answer.status()).toBe(206);
+        await page.locator(".chart figcaption", { hasText: "Incomplete: latam" }).waitFor();
         const notice = page.locator(".notice", { hasText: "Some regions are missing here" });
         expect((await notice.locator("li").allInnerTexts()).map((text) => text.replaceAll(/\s+/gu, " "))).toEqual([
           "latam failed",

@@ -1,3 +1,5 @@
+import type { UsageAnswer } from "../../../api/usage.ts";
+import type { ConsoleInstallation } from "../console-installation.ts";
 import type { SupportTask } from "./support-person.ts";
 
 const quotaEdit = `apiVersion: heliograph.dev/v1alpha1
@@ -5,6 +7,23 @@ kind: QueryClassQuota
 metadata: { name: analytics }
 spec: { class: C, limits: { maxSeries: 7 } }
 `;
+
+async function read(installation: ConsoleInstallation, path: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${await installation.token("admin")}` };
+  return fetch(`${installation.url}${path}`, { headers });
+}
+
+async function statusOf(installation: ConsoleInstallation, path: string): Promise<number> {
+  return (await read(installation, path)).status;
+}
+
+/** The metric whose queries cost most, as the API has it. */
+async function mostExpensive(installation: ConsoleInstallation): Promise<string> {
+  const response = await read(installation, "/v1/metrics/usage?group_by=metric&from=now-24h");
+  const { data } = (await response.json()) as UsageAnswer;
+  const [first] = data.toSorted((a, b) => b.cost - a.cost);
+  return first?.metric ?? "a metric with usage";
+}
 
 /** Questions about metrics, objectives and edits. */
 export const metricTasks: readonly SupportTask[] = [
@@ -24,14 +43,24 @@ export const metricTasks: readonly SupportTask[] = [
     },
   },
   {
-    question: "What does a query cost?",
-    run: async (person) => {
+    question: "Which metric costs most?",
+    prepare: async ({ installation }) => {
+      const query = "metric=bet_settle_p99_ms&agg=p99&last=24h&group_by=region,service,version";
+      const status = await statusOf(installation, `/v1/metrics/query?${query}&filter[tenant]=lumen`);
+      if (status !== 200) throw new Error(`the costly query has the status ${status}`);
+    },
+    run: async (person, installation) => {
       const { page } = person;
       await person.click(page.getByRole("navigation").getByRole("link", { name: "Explorer" }));
-      await person.click(page.getByRole("link", { name: "auth_success_rate" }));
+      await person.sees("Cost of the queries of all clients");
+      await person.click(page.getByRole("link", { name: "Cost", exact: true }));
+      const first = page.getByRole("table", { name: "Metrics of the catalog" }).locator("tbody tr").first();
+      await person.sees(await mostExpensive(installation), first);
+      await person.sees(/^[\d,]{3,} units$/u, first);
+      await person.click(first.getByRole("link"));
       await person.click(page.locator("main").getByRole("link", { name: "lumen", exact: true }));
       await person.sees(/Estimated cost: [\d,]+ units/u);
-      await person.sees(/[\d,]+ of [\d,]+ units left/u);
+      await person.sees(/Last 24 hours, all clients: [\d,]+ units for \d+ requests?/u);
     },
   },
   {
