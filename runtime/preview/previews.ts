@@ -1,8 +1,8 @@
 import type { Preview } from "../../api/previews.ts";
 import { randomUUID } from "node:crypto";
-import { runPeriodically } from "../../limits/periodic.ts";
 import { createSingleFlight } from "../../limits/bounded-map.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
+import { runPeriodically } from "../../limits/clock.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { ApiError, invalidField } from "../errors/api-error.ts";
 import type { NatsConnectionHandle } from "../nats/connection/connect.ts";

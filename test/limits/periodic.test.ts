@@ -1,7 +1,7 @@
+import { runPeriodically, msToNextRun } from "../../limits/clock.ts";
 import { assert, integer, nat, property } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { waitFor } from "../support/wait.ts";
-import { runPeriodically, msToNextRun } from "../../limits/periodic.ts";
 
 describe("periodic runs", () => {
   test("are at multiples of their period, at least half of one away and at most one and a half", () => {

@@ -8,6 +8,8 @@ import { readCount } from "../../metrics/request/read-query.ts";
 import { parseTime } from "../../metrics/request/time.ts";
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
+import type { DeadLetterQuery } from "../../webhooks/replay/dead-letters-api.ts";
+import type { ReplayPlace, ReplayQuery } from "../../webhooks/replay/list-replays.ts";
 
 const dayMs = 86_400_000;
 const secondMs = 1_000;
@@ -143,4 +145,46 @@ export function readTime(params: Parameters, name: string): number | undefined {
     name,
     `${name}=${shown(text)} is not a time; use ISO 8601 UTC such as 2026-01-01T00:00:00Z`,
   );
+}
+
+const deadLetterNames: readonly string[] = ["partner", "reason", "order", "cursor", "limit"];
+
+/** Reads the parameters of `GET /webhooks/dead-letters`. @throws ApiError 400 that names the parameter at fault */
+export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
+  rejectUnknown(query, (name) => deadLetterNames.includes(name));
+  const partner = readOne(query, "partner");
+  const reason = readReason(query);
+  return {
+    isNewestFirst: readWord(query, "order", orders) === "desc",
+    ...placeOf(query),
+    ...(partner === undefined ? {} : { partner }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+/**
+ * Reads the parameter of `GET /webhooks/dead-letters/counts`. @throws ApiError 400 that names the parameter at fault
+ */
+export function readCountsPartner(query: Parameters): string | undefined {
+  rejectUnknown(query, (name) => name === "partner");
+  return readOne(query, "partner");
+}
+
+const replayCursorForm = /^(?<createdAtMs>\d{1,15})-(?<id>[\w-]{1,64})$/u;
+
+/** Reads the parameters of `GET /webhooks/replay`. @throws ApiError 400 that names the parameter at fault */
+export function readReplayQuery(query: Parameters): ReplayQuery {
+  rejectUnknown(query, (name) => pageNames.includes(name));
+  const limit = readPageLimit(query);
+  const cursor = readOne(query, "cursor");
+  if (cursor === undefined) return { limit };
+  const { createdAtMs, id } = replayCursorForm.exec(cursor)?.groups ?? {};
+  if (createdAtMs === undefined || id === undefined)
+    throw invalidField("invalid_request", "cursor", "cursor must be meta.cursor of an earlier page");
+  return { limit, after: { createdAtMs: Number(createdAtMs), id } };
+}
+
+/** Writes the cursor that {@link readReplayQuery} reads. */
+export function replayCursor({ createdAtMs, id }: ReplayPlace): string {
+  return `${createdAtMs}-${id}`;
 }

@@ -15,9 +15,14 @@ import { readRoute, type Route } from "../server/route.ts";
 import { keysRoute, partnerRoutes, type PartnerService } from "./partners.ts";
 import { requirePartners } from "./require-partners.ts";
 import { deliveryStatsRoute, partnerStatsRoute } from "./partner-stats.ts";
-import { readCountsPartner, readDeadLetterQuery } from "./dead-letter-query.ts";
-import { readReplayQuery, replayCursor } from "./replay-query.ts";
-import { readEventQuery, readWait } from "./event-query.ts";
+import {
+  readCountsPartner,
+  readDeadLetterQuery,
+  readEventQuery,
+  readReplayQuery,
+  readWait,
+  replayCursor,
+} from "./event-query.ts";
 
 /** The part of the webhook engine that the routes use. */
 interface WebhookService extends PartnerService {

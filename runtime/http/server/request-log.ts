@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { instrumentsOf } from "../../../limits/instruments.ts";
-import { createLineLimit } from "../../../limits/line-limit.ts";
+import { createLineLimit } from "../../../limits/token-bucket.ts";
 import type { ApiError } from "../../errors/api-error.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 

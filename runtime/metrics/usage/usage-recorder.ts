@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { runPeriodically } from "../../../limits/periodic.ts";
+import { runPeriodically } from "../../../limits/clock.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { UsageCounts } from "../admission/cost.ts";
 import type { UsageStore } from "./usage-message.ts";

@@ -1,5 +1,6 @@
 // The connection to NATS: requests, clock, retries and limits. Streams are in `nats/streams/`.
 import { setTimeout as sleep } from "node:timers/promises";
+import { runPeriodically } from "../../../limits/clock.ts";
 import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { AuthorizationError, UserAuthenticationExpiredError, type NatsConnection } from "@nats-io/transport-node";
 import { createChangeGate, type ChangeGate } from "./change-gate.ts";
@@ -8,7 +9,6 @@ import { type ConnectionLog, firstConnection, noConnectionLog, serversOf, follow
 import { type CredentialChoice, userOf } from "./credentials.ts";
 import type { NatsAccess } from "./nats-access.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
-import { runPeriodically } from "../../../limits/periodic.ts";
 import { createLeaseClock, type LeaseClock } from "./lease-clock.ts";
 import { createRequests, type Requests } from "./requests.ts";
 import { isToApi, untilReceived } from "./retry-until-reply.ts";

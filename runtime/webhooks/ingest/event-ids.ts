@@ -1,8 +1,8 @@
+import { createLineLimit } from "../../../limits/token-bucket.ts";
 import type { EventIdForm } from "../../config/settings/settings.ts";
 import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import type { Envelope } from "../events/envelope.ts";
 import { ownIdPrefix } from "../events/reserved-types.ts";
-import { createLineLimit } from "../../../limits/line-limit.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { Log } from "../log.ts";
 import { eventHash } from "../ids.ts";

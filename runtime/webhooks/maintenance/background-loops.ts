@@ -1,6 +1,7 @@
 // Maintenance: the periodic loops of each pod, and the jobs that the leader pod runs for all pods. It serves no
 // requests.
 
+import { runPeriodically } from "../../../limits/clock.ts";
 import type { LaneOwnership } from "../workers/lane-ownership.ts";
 import { keepAliveMs } from "../delivery/in-flight.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
@@ -9,7 +10,6 @@ import type { Log } from "../log.ts";
 import type { Router } from "../routing/router.ts";
 import type { RouterDeps } from "../routing/missing-steps.ts";
 import type { Partner } from "../partners/partner.ts";
-import { runPeriodically } from "../../../limits/periodic.ts";
 import { createDueBacklog, createHeldBytes, createOldestDue } from "./due-backlog.ts";
 import type { StreamWatch } from "./stream-watch.ts";
 

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../../runtime/errors/api-error.ts";
-import { readCountsPartner, readDeadLetterQuery } from "../../../../runtime/http/routes/dead-letter-query.ts";
-import { readReplayQuery, replayCursor } from "../../../../runtime/http/routes/replay-query.ts";
+import {
+  readCountsPartner,
+  readDeadLetterQuery,
+  readReplayQuery,
+  replayCursor,
+} from "../../../../runtime/http/routes/event-query.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
 
 const parameters = (query: string) => queryParameters(`/?${query}`);
