@@ -117,6 +117,15 @@ describe("imports", () => {
     expect(findRing(imports)).toBeUndefined();
   });
 
+  test.each([1, 2, 3, 4])("form no ring of folders at depth %d", (depth) => {
+    const unitOf = (file: string): string => file.split("/").slice(0, depth).join("/");
+    const edges = imports
+      .map(({ from, to, isPackage }) => ({ from: unitOf(from), to: isPackage ? to : unitOf(to), isPackage }))
+      .filter(({ from, to }) => from !== to);
+    expect(edges.length).toBeGreaterThan(0);
+    expect(findRing(edges)).toBeUndefined();
+  });
+
   test("of tests are never taken by the product", () => {
     expect(imports.filter(({ to }) => to.startsWith("test/"))).toEqual([]);
   });
