@@ -1,5 +1,5 @@
+import { editDistance } from "../runtime/errors/near-names.ts";
 import { exitCodeLines } from "./command-line/end-process.ts";
-import { editDistance } from "../runtime/errors/edit-distance.ts";
 import { type CommandTable, exitCodes, usageOfCommand } from "./command-line/command.ts";
 import { columns, flagLines } from "./command-line/flags.ts";
 

@@ -1,4 +1,4 @@
-import { parseJsonObject } from "./json-object.ts";
+import { parseJsonObject } from "./json-body.ts";
 
 /** Bytes of a token response that are read. Tokens with many claims are long. */
 export const tokenResponseBytesMax = 65_536;

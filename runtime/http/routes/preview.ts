@@ -1,8 +1,7 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import type { Previews } from "../../preview/previews.ts";
 import { pathParameter, type Operation, type OperationHeader } from "../openapi/operation.ts";
-import type { Route } from "../server/route.ts";
-import { requirePartners } from "./require-partners.ts";
+import { requirePartners, type Route } from "../server/route.ts";
 
 /** Since when `events.simulated` is deprecated, as docs/reference/versions.md requires (RFC 9745). */
 const deprecation = { Deprecation: `@${Date.parse("2026-11-27") / 1_000}` };

@@ -11,9 +11,8 @@ import type { Replays } from "../../webhooks/replay/replays.ts";
 import * as operations from "../openapi/event-operations.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import { idempotent } from "./idempotent.ts";
-import { readRoute, type Route } from "../server/route.ts";
+import { readRoute, requirePartners, type Route } from "../server/route.ts";
 import { keysRoute, partnerRoutes, type PartnerService } from "./partners.ts";
-import { requirePartners } from "./require-partners.ts";
 import { deliveryStatsRoute, partnerStatsRoute } from "./partner-stats.ts";
 import {
   readCountsPartner,

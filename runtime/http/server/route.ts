@@ -1,4 +1,4 @@
-import type { ApiError } from "../../errors/api-error.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
 import type { AgeHeaders } from "../../metrics/metrics-api.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
@@ -104,5 +104,16 @@ export function readRoute(
     scopes,
     operation,
     handle: async (request) => ({ status: 200, body: await read(request) }),
+  };
+}
+
+/** The route for tokens with a claim of partners only. */
+export function requirePartners(route: Route): Route {
+  return {
+    ...route,
+    handle: async (request) => {
+      if (request.caller.partners !== undefined) return route.handle(request);
+      throw new ApiError("partners_required", "The token has no partners claim. Use * in the claim for all partners.");
+    },
   };
 }

@@ -1,6 +1,6 @@
 // Reads partials from a runtime in another region, and serves them to one. Pods of this installation use `pods/`
 // instead.
-import { parseJsonObject } from "../../json/json-object.ts";
+import { parseJsonObject } from "../../json/json-body.ts";
 import type { MakePeerClient, PeerClient, PeerResponse, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
 import type { VectorSample } from "../../stores/prometheus/matrix.ts";
 import type { StoreCapabilities } from "../../stores/prometheus/probe-store.ts";

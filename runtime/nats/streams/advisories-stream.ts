@@ -1,6 +1,6 @@
+import { parseJsonObject } from "../../json/json-body.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { consumerInfo, ensureConsumer } from "../messages/consumers.ts";
-import { parseJsonObject } from "../../json/json-object.ts";
 import type { Layout } from "../layout.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { editDistance } from "../../errors/edit-distance.ts";
+import { editDistance } from "../../errors/near-names.ts";
 import type { BinaryOp, ExpressionType } from "./expression.ts";
 
 /** The functions of the subset with the types of their arguments. Each gives a vector. */

@@ -1,6 +1,6 @@
 // Requests to a peer, the runtime of another region, and their tokens. It knows no PromQL.
 import type { PeerConfig, PeerOAuth2Config } from "../../../crds/config.ts";
-import { parseJsonObject } from "../../json/json-object.ts";
+import { parseJsonObject } from "../../json/json-body.ts";
 import { parseTokenResponse, tokenResponseBytesMax, tokenUseMs } from "../../json/token-response.ts";
 import { createByteBudget } from "../limits/fan-out.ts";
 import { type WarningClass, warningClasses } from "../prometheus/matrix.ts";

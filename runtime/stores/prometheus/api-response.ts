@@ -1,4 +1,4 @@
-import { parseJsonObject } from "../../json/json-object.ts";
+import { parseJsonObject } from "../../json/json-body.ts";
 import { StoreError } from "../store-error.ts";
 import { classifyWarnings, type Column, gravest, indexAt, type PointGrid, type WarningClass } from "./matrix.ts";
 

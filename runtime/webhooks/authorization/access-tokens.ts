@@ -1,12 +1,12 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
 import { BoundedMap, createSingleFlight, ExpiringMap } from "../../../limits/bounded-map.ts";
-import { parseJsonObject } from "../../json/json-object.ts";
 import { parseTokenResponse, tokenResponseBytesMax, tokenUseMs } from "../../json/token-response.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import type { FailureOutcome, AttemptOutcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";
 import type { Sender } from "../sending/send.ts";
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from "node:crypto";
+import { parseJsonObject } from "../../json/json-body.ts";
 import { signBytes } from "../signing/keys.ts";
 
 /** Credentials of a token and the request that needs it. */

@@ -1,3 +1,4 @@
+import { parseJsonObject } from "../../json/json-body.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { EventIndexStream } from "../../nats/streams/event-index-stream.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
@@ -11,7 +12,6 @@ import {
   type EventKey,
   type EventRow,
 } from "./index-message.ts";
-import { parseJsonObject } from "../../json/json-object.ts";
 import { parseEvent } from "../../nats/layout.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
+import { parseJsonObject } from "../../json/json-body.ts";
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
-import { parseJsonObject } from "../../json/json-object.ts";
 import type { Log } from "../log.ts";
 import type { Partner } from "./partner.ts";
 import { openCauses, type BreakerState, type OpenBreaker } from "../settlement/circuit-breaker.ts";

@@ -1,5 +1,5 @@
+import { parseJsonObject } from "../../json/json-body.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
-import { parseJsonObject } from "../../json/json-object.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { DeliveryRecord } from "./delivery-record.ts";
 import { eventHash, messageId, type AttemptId } from "../ids.ts";

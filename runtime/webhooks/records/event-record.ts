@@ -7,7 +7,7 @@ import { pingType } from "../events/reserved-types.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 import type { RoutedBy } from "../../../api/histories.ts";
 import type { PartnerConfig } from "../../../crds/config.ts";
-import { parseJsonObject } from "../../json/json-object.ts";
+import { parseJsonObject } from "../../json/json-body.ts";
 
 /** The stored form of an event. Its body is not parsed again on the way to partners. */
 export interface StoredEvent extends EventFacts {

@@ -1,5 +1,5 @@
+import { parseJsonObject } from "../../../runtime/json/json-body.ts";
 import { expect, test } from "vitest";
-import { parseJsonObject } from "../../../runtime/json/json-object.ts";
 
 test.each([
   ["the members of an object", '{"a":1}', { a: 1 }],
