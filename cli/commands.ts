@@ -41,6 +41,7 @@ export const commands: CommandTable = {
   verify: async () => (await import("./partner/verify.ts")).verifyCommand,
   query: async () => (await import("./metrics/query.ts")).queryCommand,
   quota: async () => (await import("./metrics/quota.ts")).quotaCommand,
+  usage: async () => (await import("./metrics/usage.ts")).usageCommand,
   slo: async () => (await import("./metrics/slo.ts")).sloCommand,
   gate: async () => (await import("./metrics/gate.ts")).gateCommand,
   completion: async () => (await import("./command-line/completion.ts")).completionCommand,

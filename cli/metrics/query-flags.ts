@@ -51,7 +51,8 @@ export function queryParameters(given: Given, metrics: readonly string[], nowMs:
   };
 }
 
-function timesOf(given: Given, nowMs: number | undefined): QueryParameters {
+/** The time range of `--from`, `--to` and `--last`. @throws UsageError */
+export function timesOf(given: Given, nowMs: number | undefined): QueryParameters {
   const [from, to, last] = ["from", "to", "last"].map((name) => given.optional(name));
   if (last === undefined) return { from, to };
   if (from !== undefined || to !== undefined) throw new UsageError("--last cannot be combined with --from or --to.");

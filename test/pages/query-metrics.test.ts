@@ -6,6 +6,7 @@ import {
   planOperation,
   quotaOperation,
   sloHistoryOperation,
+  usageOperation,
 } from "../../runtime/http/openapi/price-operations.ts";
 import { schemas } from "../../api/schemas.ts";
 import { textOf } from "../architecture/named-files.ts";
@@ -22,6 +23,7 @@ const operations = [
   planOperation,
   quotaOperation,
   sloHistoryOperation,
+  usageOperation,
 ] as const;
 
 /** The first cells of the tables of a section: names in backquotes. */

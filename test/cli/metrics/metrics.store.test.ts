@@ -8,6 +8,7 @@ import { plainObject } from "../../crds/valid-objects.ts";
 import { freePort } from "../../support/free-port.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 import { startPrometheus, type PrometheusHandle } from "../../support/prometheus.ts";
+import { waitFor } from "../../support/wait.ts";
 import { makeInstallation, type Installation } from "../installation.ts";
 
 const minutes = 120;
@@ -259,6 +260,23 @@ describe("heliograph gate", () => {
       stdout: "",
       stderr: expect.stringContaining(sentence) as string,
     });
+  });
+});
+
+describe("heliograph usage", () => {
+  test("prints a line per group and the total, and the same as CSV", async () => {
+    await heliograph("query", "good_rate", "--tenant", "lumen");
+    const usage = ["usage", "--group-by", "tenant,metric", "--metric", "good_rate"];
+    const isStored = async () => (await heliograph(...usage)).stdout.includes("good_rate");
+    await waitFor(isStored, { timeoutMs: 10_000, what: "usage of the query" });
+    const { code, stdout } = await heliograph(...usage);
+    expect(code).toBe(0);
+    const [head, row, total] = stdout.split("\n");
+    expect(head).toMatch(/^TENANT +METRIC +REQUESTS +POINTS +CACHED +BYTES +ESTIMATE +COST$/u);
+    expect(row).toMatch(/^lumen +good_rate +[1-9]/u);
+    expect(total).toMatch(/^TOTAL +- +[1-9]/u);
+    const table = await heliograph(...usage, "-o", "csv");
+    expect(table.stdout).toMatch(/^from,to,tenant,metric,requests,[^\n]+\r\n[^\n]+,lumen,good_rate,/u);
   });
 });
 
