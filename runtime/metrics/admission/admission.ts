@@ -17,6 +17,7 @@ import {
   requestTokens,
   totalCost,
   type UsageKey,
+  usageKeyText,
   type UsageSums,
 } from "./cost.ts";
 import { suggestionWithin } from "./quota-rejections.ts";
@@ -116,11 +117,12 @@ export function createAdmission(now: () => number, pods: Pods, countUsage: Count
   const quotas = createQuotas(now, pods);
   const cardinality = createCardinality();
   const costsOf = rememberCosts(cardinality);
+  const metricsOfPlan = rememberMetrics();
   const admit = async (expected: ExpectedQueries): Promise<AdmittedQueries> => {
     const { client, cost, widest } = expected;
     try {
       const admitted = await quotas.admit(client, cost, (share) => suggestionWithin(widest.query, share));
-      return admittedOf(expected, admitted, { cardinality, countUsage });
+      return admittedOf(expected, admitted, { cardinality, countUsage, metricsOfPlan });
     } catch (error) {
       throw error instanceof ApiError ? error.with(estimateHeaders(expected)) : error;
     }
@@ -130,7 +132,7 @@ export function createAdmission(now: () => number, pods: Pods, countUsage: Count
     queriesNow(plans, caller) {
       const expected = expectedOf(plans, caller, costsOf);
       const admitted = quotas.admitNow(expected.client, expected.cost);
-      return admitted && admittedOf(expected, admitted, { cardinality, countUsage });
+      return admitted && admittedOf(expected, admitted, { cardinality, countUsage, metricsOfPlan });
     },
     async queriesWithin(plans, caller) {
       const expected = expectedOf(plans, caller, costsOf);
@@ -211,12 +213,13 @@ function estimateHeaders({ cost }: ExpectedQueries): Readonly<Record<string, str
 interface AdmittedSinks {
   readonly cardinality: Cardinality;
   readonly countUsage: CountUsage;
+  readonly metricsOfPlan: ReturnType<typeof rememberMetrics>;
 }
 
 function admittedOf(
   expected: ExpectedQueries,
   admitted: AdmittedRequest,
-  { cardinality, countUsage }: AdmittedSinks,
+  { cardinality, countUsage, metricsOfPlan }: AdmittedSinks,
 ): AdmittedQueries {
   const { plans, costs, client } = expected;
   // A query that did not end costs what was expected.
@@ -241,7 +244,7 @@ function admittedOf(
       admitted.settle(addedCosts(charged.map((own) => own.costs)));
     },
     sent: (bytes) => {
-      const keys = plans.flatMap((plan) => usageKeys(plan, client.client));
+      const keys = plans.flatMap((plan) => metricsOfPlan(plan, client.client)).map(({ key }) => key);
       for (const [index, own] of divided(bytes, keys.length).entries()) {
         const key = keys[index];
         if (key !== undefined) countUsage(key, { bytes: own });
@@ -253,7 +256,8 @@ function admittedOf(
       isEnded = true;
       for (const [index, plan] of plans.entries()) {
         const own = charged[index];
-        if (own !== undefined) countQuery(plan, client.client, { ...own, estimates: costs[index] }, countUsage);
+        if (own === undefined) continue;
+        countQuery(metricsOfPlan(plan, client.client), { ...own, estimates: costs[index] }, countUsage);
       }
     },
   };
@@ -265,34 +269,50 @@ interface ChargedQuery {
   readonly share: number;
 }
 
-function usageKeys({ query }: Plan, client: string): readonly UsageKey[] {
+/** One metric of a plan, for its usage. */
+interface MetricOfPlan {
+  readonly key: UsageKey;
+  /** A point counts once for each range query. */
+  readonly points: number;
+}
+
+/** The metrics of a plan, which a repeat query has again. */
+function rememberMetrics(): (plan: Plan, client: string) => readonly MetricOfPlan[] {
+  const known = new WeakMap<Plan, { readonly client: string; readonly metrics: readonly MetricOfPlan[] }>();
+  return (plan, client) => {
+    const before = known.get(plan);
+    if (before?.client === client) return before.metrics;
+    const metrics = metricsOf(plan, client);
+    known.set(plan, { client, metrics });
+    return metrics;
+  };
+}
+
+function metricsOf({ query, grid, parts }: Plan, client: string): readonly MetricOfPlan[] {
   const { tenant, quota, metrics } = query;
-  return metrics.map(({ entry }) => ({ client, tenant, metric: entry.metric.id, queryClass: quota.queryClass }));
+  return metrics.map(({ entry }) => {
+    const key = { client, tenant, metric: entry.metric.id, queryClass: quota.queryClass };
+    const own = parts.filter(({ metric }) => metric.entry.metric.id === key.metric);
+    const ranges = own.reduce((sum, part) => sum + part.ranges.length, 0);
+    return { key: { ...key, text: usageKeyText(key) }, points: grid.count * ranges };
+  });
 }
 
 function countQuery(
-  plan: Plan,
-  client: string,
+  metrics: readonly MetricOfPlan[],
   { costs, share, estimates }: ChargedQuery & { readonly estimates: Costs | undefined },
   countUsage: CountUsage,
 ): void {
-  for (const key of usageKeys(plan, client)) {
-    const points = pointsOfMetric(plan, key.metric);
+  for (const { key, points } of metrics) {
     countUsage(key, {
       requests: 1,
       points,
       cachedPoints: points - Math.round(points * share),
+      bytes: 0,
       estimate: estimates?.get(key.metric) ?? 0,
       cost: costs.get(key.metric) ?? 0,
     });
   }
-}
-
-/** A point counts once for each range query. */
-function pointsOfMetric({ grid, parts }: Plan, id: string): number {
-  let ranges = 0;
-  for (const { metric, ranges: own } of parts) if (metric.entry.metric.id === id) ranges += own.length;
-  return grid.count * ranges;
 }
 
 /** A request that was admitted. */

@@ -1,7 +1,7 @@
 import { usageRowsMax, type UsageAnswer, type UsageItem } from "../../../api/usage.ts";
 import { createTimeSlices } from "../../../limits/time-slices.ts";
 import { ApiError } from "../../errors/api-error.ts";
-import { hourMs, type UsageHour, type UsageRow, usageSums, type UsageSums } from "../admission/cost.ts";
+import { addUsage, hourMs, type UsageHour, type UsageRow, type UsageSums } from "../admission/cost.ts";
 import { accessOf, allows, type Access, type Caller, usageScope } from "../authorization/access.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { formatTime } from "../request/time.ts";
@@ -13,6 +13,8 @@ const secondMs = 1_000;
 const marginMs = 10 * 60_000;
 /** Name of the sums beyond the bound on rows. */
 const otherName = "other";
+/** Rows between two looks at the clock. */
+const rowsAtOnce = 50;
 const slices = createTimeSlices();
 
 interface UsageSources {
@@ -48,7 +50,7 @@ export async function readUsage(query: UsageQuery, caller: Caller, sources: Usag
 }
 
 interface Found {
-  readonly groups: ReadonlyMap<string, Summed>;
+  readonly groups: readonly Summed[];
   readonly total: UsageSums;
   /** Unix milliseconds since which all pods counted. */
   readonly completeSinceMs: number;
@@ -79,7 +81,9 @@ async function collect(query: UsageQuery, view: View, store: UsageStore): Promis
 class Fold {
   readonly #query: UsageQuery;
   readonly #view: View;
-  readonly #groups = new Map<string, Summed>();
+  /** Sums by the start of the interval, then by the names of the groups. */
+  readonly #starts = new Map<UsageHour, Map<string, UsageSums>>();
+  #count = 0;
   readonly #total = noSums();
   #uncountedUntilMs = 0;
   #lost = 0;
@@ -95,20 +99,23 @@ class Fold {
     if (this.#isInWindow(hour)) this.#uncountedUntilMs = Math.max(this.#uncountedUntilMs, (hour + 1) * hourMs);
   }
 
-  /** Adds one row for each item that is taken. */
+  /** Adds some rows for each item that is taken. */
   *add(hour: UsageHour, { rows, uncountedUntilMs, lost }: UsageMessage): Generator<void> {
     this.#uncountedUntilMs = Math.max(this.#uncountedUntilMs, uncountedUntilMs);
     for (const [lostHour, requests] of lost) if (this.#isInWindow(lostHour)) this.#lost += requests;
     if (!this.#isInWindow(hour)) return;
-    for (const row of rows) {
+    for (const [index, row] of rows.entries()) {
       this.#addRow(hour, row);
-      yield;
+      if (index % rowsAtOnce === rowsAtOnce - 1) yield;
     }
   }
 
   found(createdAtMs: number): Found {
     const completeSinceMs = Math.max(createdAtMs, this.#uncountedUntilMs);
-    return { groups: this.#groups, total: this.#total, completeSinceMs, lost: this.#lost, hasHidden: this.#hasHidden };
+    const groups = [...this.#starts].flatMap(([start, own]) =>
+      [...own].map(([key, sums]) => ({ start, names: key.split("\n").slice(0, -1), sums })),
+    );
+    return { groups, total: this.#total, completeSinceMs, lost: this.#lost, hasHidden: this.#hasHidden };
   }
 
   #isInWindow(hour: UsageHour): boolean {
@@ -121,25 +128,29 @@ class Fold {
       this.#hasHidden ||= isOther;
       return;
     }
-    const { only, groupBy, fromHour, stepHours } = this.#query;
-    const named = namesOf(row, isOther);
-    if (Object.entries(only).some(([group, name]) => named[group as UsageGroup] !== name)) return;
-    const start = stepHours === undefined ? fromHour : Math.floor(hour / stepHours) * stepHours;
-    const names = groupBy.map((group) => named[group]);
-    addSums(this.#total, row);
-    addSums(this.#sumsOf(start, names), row);
+    const { only, groupBy } = this.#query;
+    for (const group in only) if (nameOf(row, isOther, group as UsageGroup) !== only[group as UsageGroup]) return;
+    let key = "";
+    for (const group of groupBy) key += `${nameOf(row, isOther, group)}\n`;
+    addUsage(this.#total, row);
+    addUsage(this.#sumsOf(hour, key), row);
   }
 
-  #sumsOf(start: UsageHour, groupNames: readonly string[]): UsageSums {
-    const key = `${start}\n${groupNames.join("\n")}`;
-    const known = this.#groups.get(key);
-    if (known !== undefined) return known.sums;
-    if (this.#groups.size >= usageRowsMax) {
+  /** @param key the names of the groups, each with a line feed */
+  #sumsOf(hour: UsageHour, key: string): UsageSums {
+    const { fromHour, stepHours } = this.#query;
+    const start = stepHours === undefined ? fromHour : Math.floor(hour / stepHours) * stepHours;
+    const groups = this.#starts.get(start) ?? new Map<string, UsageSums>();
+    const known = groups.get(key);
+    if (known !== undefined) return known;
+    this.#count += 1;
+    if (this.#count > usageRowsMax) {
       const advice = "use a longer step, a shorter window, fewer groups, or one client, tenant or metric";
       throw new ApiError("result_too_large", `there are more than ${usageRowsMax} rows; ${advice}`);
     }
     const sums = noSums();
-    this.#groups.set(key, { start, names: groupNames, sums });
+    groups.set(key, sums);
+    this.#starts.set(start, groups);
     return sums;
   }
 }
@@ -151,30 +162,20 @@ function maySee({ client, tenant, metric }: UsageRow, isOther: boolean, view: Vi
   return (isOfAll || client === view.client) && isTenant && allows(access.metrics, metric);
 }
 
-function namesOf(
-  { client, tenant, metric, queryClass }: UsageRow,
-  isOther: boolean,
-): Readonly<Record<UsageGroup, string>> {
-  return {
-    client: isOther ? otherName : client,
-    tenant: tenant === "" ? otherName : tenant,
-    metric: isOther ? otherName : metric,
-    class: queryClass,
-  };
+function nameOf(row: UsageRow, isOther: boolean, group: UsageGroup): string {
+  if (group === "class") return row.queryClass;
+  if (group === "tenant") return row.tenant === "" ? otherName : row.tenant;
+  return isOther ? otherName : row[group];
 }
 
 function noSums(): UsageSums {
   return { requests: 0, points: 0, cachedPoints: 0, bytes: 0, estimate: 0, cost: 0 };
 }
 
-function addSums(sums: UsageSums, row: UsageSums): void {
-  for (const name of usageSums) sums[name] += row[name];
-}
-
 function responseOf(query: UsageQuery, { isOfAll, access }: View, found: Found): UsageAnswer {
   const { fromHour, toHour, stepHours, groupBy } = query;
   const { completeSinceMs, lost, hasHidden } = found;
-  const groups = [...found.groups.values()].toSorted(inOrder);
+  const groups = found.groups.toSorted(inOrder);
   const from = fromHour * hourMs;
   const seesAll = isOfAll && access.tenants === "every" && access.metrics === "every";
   return {
@@ -203,15 +204,15 @@ function inOrder(one: Summed, other: Summed): number {
 }
 
 function itemOf({ start, names: groupNames, sums }: Summed, { toHour, stepHours, groupBy }: UsageQuery): UsageItem {
-  const nameOf = (group: UsageGroup): string | null => groupNames[groupBy.indexOf(group)] ?? null;
+  const named = (group: UsageGroup): string | null => groupNames[groupBy.indexOf(group)] ?? null;
   const end = stepHours === undefined ? toHour : Math.min(toHour, start + stepHours);
   return {
     from: formatTime(start * hourMs),
     to: formatTime(end * hourMs),
-    client: nameOf("client"),
-    tenant: nameOf("tenant"),
-    metric: nameOf("metric"),
-    class: nameOf("class") as UsageItem["class"],
+    client: named("client"),
+    tenant: named("tenant"),
+    metric: named("metric"),
+    class: named("class") as UsageItem["class"],
     ...sumsOf(sums),
   };
 }
