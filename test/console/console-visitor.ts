@@ -45,7 +45,11 @@ export function createConsoleVisitor(
 }
 
 /** Waits for a heading and for texts that are seen. @throws Error with what is there instead */
-export async function see({ page, faults }: ConsoleTab, heading: string, texts: readonly string[]): Promise<void> {
+export async function see(
+  { page, faults }: ConsoleTab,
+  heading: string,
+  texts: readonly (string | RegExp)[],
+): Promise<void> {
   try {
     await page.getByRole("heading", { level: 1, name: heading }).waitFor();
     for (const text of texts) await page.getByText(text).filter({ visible: true }).first().waitFor();

@@ -11,7 +11,7 @@ export interface PageRow {
   /** The heading of the page. */
   readonly heading: string;
   /** Texts that are seen once the page has its answers. */
-  readonly sees: readonly string[];
+  readonly sees: readonly (string | RegExp)[];
   /** Texts that this reader must not see. @default none */
   readonly misses?: readonly string[];
 }

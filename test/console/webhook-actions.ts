@@ -11,6 +11,8 @@ const foreign = "north-ledger";
 /** What readers do on the pages of partners, events, dead letters and replays. */
 export const webhookActions: readonly PageAction[] = [
   { name: "filters events by HTTP status has the filter in the address, which another tab opens", run: filterByStatus },
+  { name: "opens the deliveries of an event has them in a link, failures first", run: openDeliveries },
+  { name: "looks at events on a phone sees id, states and partner of each", run: readCards },
   { name: "follows events sees a new one without loading the page again", run: followEvents },
   { name: "replays what a filter matches types the count first, and sees the replay end", run: replayMatches },
   { name: "looks at a replay that goes on can cancel it", run: cancelReplay },
@@ -34,6 +36,43 @@ async function filterByStatus(visitor: ConsoleVisitor): Promise<void> {
   await expectRows(other, [installation.events.rejected]);
   await page.goBack();
   await see(tab, "Events", [installation.events.retried]);
+}
+
+async function openDeliveries({ installation, open, visit }: ConsoleVisitor): Promise<void> {
+  const { rejected } = installation.events;
+  const tab = await open();
+  await visit(tab, { name: "events", path: "/events", heading: "Events", sees: [rejected] });
+  await tab.page.getByRole("button", { name: `1 rejected 1 delivered of ${rejected}` }).click();
+  await tab.page.waitForURL(`${installation.url}/console/events?open=${rejected}`);
+  const other = await open();
+  const path = tab.page.url().slice(`${installation.url}/console`.length);
+  await visit(other, { name: "opened", path, heading: "Events", sees: [rejected] });
+  const list = other.page.getByRole("list", { name: `Deliveries of ${rejected}` });
+  expect(await list.getByRole("listitem").allInnerTexts()).toEqual([
+    expect.stringMatching(/^rejected\s+default\/north-ledger\s+HTTP 422$/u),
+    expect.stringMatching(/^delivered\s+default\/acme-payments\s+HTTP 200$/u),
+  ]);
+  expect(await other.audit()).toEqual([]);
+  // The delivered one, which its event's page would not open itself.
+  await list.getByRole("link", { name: `Delivery of ${rejected} to default/acme-payments` }).click();
+  await see(other, rejected, [/^POST http:/u, "X-Webhook-Producer: payouts"]);
+  const opened = await other.page.locator("details.delivery[open] > summary h3").allInnerTexts();
+  expect(opened).toEqual(["default/acme-payments"]);
+  expect(await other.page.locator("details.delivery > summary h3").first().innerText()).toBe("default/north-ledger");
+}
+
+async function readCards({ installation, open, visit }: ConsoleVisitor): Promise<void> {
+  const { rejected } = installation.events;
+  const tab = await open({ widthPx: 390 });
+  await visit(tab, { name: "events", path: "/events?state=failed", heading: "Events", sees: [rejected] });
+  const card = tab.page.locator(".event-row");
+  expect(await card.count()).toBe(1);
+  expect((await card.innerText()).split(/\s{2,}|\n/u).map((text) => text.trim())).toEqual(
+    expect.arrayContaining([rejected, "1 rejected", "1 delivered", "default/north-ledger HTTP 422"]),
+  );
+  const { x = -1, width = 0 } = (await card.boundingBox()) ?? {};
+  expect(x).toBeGreaterThanOrEqual(0);
+  expect(x + width).toBeLessThanOrEqual(390);
 }
 
 async function followEvents({ installation, open, visit }: ConsoleVisitor): Promise<void> {
