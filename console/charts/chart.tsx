@@ -40,7 +40,10 @@ export function Chart(props: ChartProps): JSX.Element {
   const columns = useMemo(() => alignSeries(series), [series]);
   const [point, setPoint] = useState<number | null>(null);
   const [hidden, setHidden] = useState(nothingHidden);
+  const [isOpen, setOpen] = useState(false);
   const parts = { series, columns, format, hidden };
+  // The pointer changes the legend with each move; the table has thousands of cells and stays as it is.
+  const table = useMemo(() => <ChartTable {...{ series, columns, format, title }} />, [series, columns, format, title]);
   return (
     <figure class="chart">
       <figcaption>
@@ -52,9 +55,9 @@ export function Chart(props: ChartProps): JSX.Element {
       ) : (
         <Legend {...parts} point={point} />
       )}
-      <details>
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>Data table</summary>
-        <ChartTable {...parts} title={title} />
+        {isOpen ? table : null}
       </details>
     </figure>
   );

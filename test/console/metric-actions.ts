@@ -323,6 +323,8 @@ async function dragOver(page: Page, [from, to]: readonly [number, number]): Prom
 
 /** Values in the table of the chart, without those of gaps. */
 async function tableValues(page: Page): Promise<number> {
-  const cells = await page.locator(".chart details td.number").allInnerTexts();
+  const numbers = page.locator(".chart details td.number");
+  await numbers.first().waitFor();
+  const cells = await numbers.allInnerTexts();
   return cells.filter((text) => text !== "–").length;
 }
