@@ -71,9 +71,12 @@ function MissingRegions({ regions }: { readonly regions: readonly RegionState[] 
     <div class="notice warn">
       <p class="notice-title">Some regions are missing here</p>
       <ul class="plain">
-        {regions.map(({ region, state }) => (
+        {regions.map(({ region, state, reasons = [] }) => (
           <li key={region}>
             {region} <Badge state={state} />
+            {reasons.length === 0 ? null : (
+              <span class="quiet"> {[...new Set(reasons.map(({ detail }) => detail))].join("; ")}</span>
+            )}
           </li>
         ))}
       </ul>
