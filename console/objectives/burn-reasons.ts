@@ -41,3 +41,11 @@ function stateReasons({ status, minimum_events: least, events, regions }: Slo): 
   if (status === "recovering") return [`No alert fires, but a long window is still above its threshold.${without}`];
   return without === "" ? [] : [without.trim()];
 }
+
+/** Bad events next to those that the budget permits: with fewer than one, a single bad event spends it. */
+export function badEventsText({ events, error_budget: { total } }: Pick<Slo, "events" | "error_budget">): string {
+  if (events === undefined) return "none";
+  const permitted = events.total * total;
+  const shown = permitted < 10 ? Number(permitted.toFixed(1)) : Math.round(permitted);
+  return `${formatNumber(Math.round(events.total - events.good))} of ${formatNumber(shown)} permitted`;
+}

@@ -12,7 +12,7 @@ import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
-import { burnReasons } from "./burn-reasons.ts";
+import { badEventsText, burnReasons } from "./burn-reasons.ts";
 import { windowText } from "./window-text.ts";
 import { formatSli } from "./format-sli.ts";
 import { MetricSection } from "./metric-section.tsx";
@@ -33,7 +33,7 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
           ["Budget left", <BudgetBar key="budget" objective={objective} />],
           ["Current", <Sli key="sli" objective={objective} />],
           ["Target", `${formatSli(objective.objective)} in ${objective.window_days} d`],
-          ["Bad events", badText(objective)],
+          ["Bad events", badEventsText(objective)],
           [
             "Events",
             events === undefined
@@ -61,14 +61,6 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
       <BurnDown history={history} />
     </>
   );
-}
-
-/** Bad events next to those that the budget permits: fewer than one means that a single one spends it. */
-function badText({ events, error_budget: { total } }: Slo): string {
-  if (events === undefined) return "none";
-  const permitted = events.total * total;
-  const shown = permitted < 10 ? Number(permitted.toFixed(1)) : Math.round(permitted);
-  return `${formatNumber(Math.round(events.total - events.good))}, ${formatNumber(shown)} permitted`;
 }
 
 interface ReasonsProps {

@@ -1,6 +1,6 @@
 import type { Slo } from "../../api/objectives.ts";
 import { describe, expect, test } from "vitest";
-import { burnReasons } from "../../console/objectives/burn-reasons.ts";
+import { badEventsText, burnReasons } from "../../console/objectives/burn-reasons.ts";
 import { narrowed } from "../../console/objectives/objective-filters.tsx";
 import {
   budgetLeft,
@@ -120,6 +120,14 @@ describe("the reasons of a state", () => {
   ] as const)("%s", (_name, change, reasons) => {
     expect(burnReasons(slo(change as Partial<Slo>))).toEqual(reasons);
   });
+});
+
+test.each([
+  ["few events, of which none may be bad", { good: 135, total: 135 }, 0.005, "0 of 0.7 permitted"],
+  ["many events", { good: 99_000, total: 100_000 }, 0.02, "1,000 of 2,000 permitted"],
+  ["no events", undefined, 0.02, "none"],
+])("bad events are next to those that the budget permits: %s", (_name, events, total, text) => {
+  expect(badEventsText({ ...(events === undefined ? {} : { events }), error_budget: { total } })).toBe(text);
 });
 
 describe("a list of objectives", () => {
