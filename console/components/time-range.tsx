@@ -70,6 +70,13 @@ export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Eleme
   const state = useQueryState();
   const range = timeRangeOf(state.query, Date.now(), standard);
   const [isOpen, setOpen] = useState(range.preset === undefined);
+  const hasClick = useRef(false);
+  const toggle = (): void => {
+    hasClick.current = !isOpen;
+    setOpen(!isOpen);
+  };
+  // Other filters leave a range that is being typed as it is.
+  const key = ["range", "from", "to"].map((name) => state.get(name)).join(" ");
   const reset = { from: null, to: null, cursor: null, page: null };
   return (
     <div class="time-range" role="group" aria-label="Time range">
@@ -87,22 +94,22 @@ export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Eleme
         type="button"
         class={range.preset === undefined ? "choice current" : "choice"}
         aria-expanded={isOpen}
-        onClick={() => setOpen(!isOpen)}
+        onClick={toggle}
       >
         Custom
       </button>
-      {isOpen ? <CustomRange key={state.query.toString()} range={range} hasFocus={range.preset !== undefined} /> : null}
+      {isOpen ? <CustomRange key={key} range={range} hasClick={hasClick} /> : null}
     </div>
   );
 }
 
 interface CustomRangeProps {
   readonly range: TimeRange;
-  /** Whether the start gets the focus, after a click. */
-  readonly hasFocus: boolean;
+  /** True once after a click that opened it: the start then gets the focus. */
+  readonly hasClick: { current: boolean };
 }
 
-function CustomRange({ range, hasFocus }: CustomRangeProps): JSX.Element {
+function CustomRange({ range: current, hasClick }: CustomRangeProps): JSX.Element {
   const state = useQueryState();
   const { zone } = usePreferences();
   const apply = (event: SubmitEvent): void => {
@@ -115,9 +122,12 @@ function CustomRange({ range, hasFocus }: CustomRangeProps): JSX.Element {
     state.set({ range: null, from: time("from"), to: time("to"), cursor: null, page: null });
   };
   const start = useRef<HTMLInputElement>(null);
+  // A preset ends now, which must not overwrite what somebody types.
+  const [range] = useState(current);
   useEffect(() => {
-    if (hasFocus) start.current?.focus();
-  }, [hasFocus]);
+    if (hasClick.current) start.current?.focus();
+    hasClick.current = false;
+  }, [hasClick]);
   const input = (name: "from" | "to", label: string): JSX.Element => (
     <label>
       <span>{label}</span>
@@ -126,7 +136,7 @@ function CustomRange({ range, hasFocus }: CustomRangeProps): JSX.Element {
         type="datetime-local"
         step={1}
         name={name}
-        value={inputTime(range[name], zone)}
+        defaultValue={inputTime(range[name], zone)}
       />
     </label>
   );

@@ -11,6 +11,7 @@ const foreign = "north-ledger";
 /** What readers do on the pages of partners, events, dead letters and replays. */
 export const webhookActions: readonly PageAction[] = [
   { name: "filters events by HTTP status has the filter in the address, which another tab opens", run: filterByStatus },
+  { name: "types a time range keeps it while other filters apply", run: typeRange },
   { name: "opens the deliveries of an event has them in a link, failures first", run: openDeliveries },
   { name: "looks at events on a phone sees id, states and partner of each", run: readCards },
   { name: "follows events sees a new one without loading the page again", run: followEvents },
@@ -36,6 +37,31 @@ async function filterByStatus(visitor: ConsoleVisitor): Promise<void> {
   await expectRows(other, [installation.events.rejected]);
   await page.goBack();
   await see(tab, "Events", [installation.events.retried]);
+}
+
+async function typeRange({ open, visit, installation }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  await visit(tab, {
+    name: "events",
+    path: "/events?follow=1",
+    heading: "Events",
+    sees: [installation.events.retried],
+  });
+  await page.getByRole("button", { name: "Custom" }).click();
+  const from = page.getByLabel("From");
+  expect(await from.evaluate((element) => element === document.activeElement)).toBe(true);
+  await from.fill("2020-01-31T10:00:05");
+  // Another filter renders the page anew, and neither takes the focus back nor changes the range.
+  await page.getByLabel("State").selectOption("failed");
+  await page.waitForURL(/state=failed/u);
+  await page.getByLabel("Partner", { exact: true }).fill("default/north-ledger");
+  await page.locator(".event-row").nth(1).waitFor({ state: "detached" });
+  expect(await from.inputValue()).toBe("2020-01-31T10:00:05");
+  expect(await page.getByLabel("Partner", { exact: true }).inputValue()).toBe("default/north-ledger");
+  await from.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("from") === "2020-01-31T10:00:05.000Z");
+  await see(tab, "Events", [installation.events.rejected]);
 }
 
 async function openDeliveries({ installation, open, visit }: ConsoleVisitor): Promise<void> {
