@@ -11,6 +11,19 @@ export function formatShare(value: number | null | undefined): string {
   return value === null || value === undefined || Number.isNaN(value) ? "–" : shares.format(value);
 }
 
+const byteUnits = [
+  ["GB", 1e9],
+  ["MB", 1e6],
+  ["KB", 1e3],
+] as const;
+
+/** Bytes as `1.2 MB`; a dash for none. */
+export function formatBytes(bytes: number | null | undefined): string {
+  if (bytes === null || bytes === undefined || Number.isNaN(bytes)) return "–";
+  const unit = byteUnits.find(([, size]) => bytes >= size);
+  return unit === undefined ? `${formatNumber(bytes)} B` : `${formatNumber(bytes / unit[1])} ${unit[0]}`;
+}
+
 /** Milliseconds as `840 ms` or `1.2 s`; longer times as {@link formatSeconds}. A dash for none. */
 export function formatMs(ms: number | null | undefined): string {
   if (ms === null || ms === undefined || Number.isNaN(ms)) return "–";

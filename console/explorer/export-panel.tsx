@@ -1,11 +1,8 @@
 import type { PlanAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { problemOfError, type Problem } from "../api/problem.ts";
-import { useSession } from "../api/session-context.ts";
 import { CodeBlock } from "../components/copy-button.tsx";
+import { CsvButton, csvType } from "../components/csv-button.tsx";
 import { Panel } from "../components/panel.tsx";
-import { ProblemNotice } from "../components/problem-notice.tsx";
 import { timesOf, type AskedQuery } from "./asked-query.ts";
 import { curlLine, promqlLine } from "./command-lines.ts";
 
@@ -17,8 +14,6 @@ interface ExportProps {
   /** Undefined while it is unknown. */
   readonly plan: PlanAnswer | undefined;
 }
-
-const csvType = "text/csv";
 
 /** The same query elsewhere: as a file, as a command, and in PromQL. */
 export function ExportPanel({ asked, text, nowMs, plan }: ExportProps): JSX.Element {
@@ -56,39 +51,4 @@ function withoutExpression(plan: PlanAnswer | undefined): string {
   const { refusal } = plan;
   if (refusal !== null) return `Not available: the query is rejected. ${refusal.title}: ${refusal.detail}`;
   return "Not available: this combination of metric, aggregation and downsample has no equivalent in PromQL.";
-}
-
-/** Saves the response as a file. A link could not carry the token. */
-function CsvButton({ path, name }: { readonly path: string; readonly name: string }): JSX.Element {
-  const { api } = useSession();
-  const [problem, setProblem] = useState<Problem | undefined>(undefined);
-  const [isBusy, setBusy] = useState(false);
-  const save = async (): Promise<void> => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      saveText(await api.readText(path, csvType, new AbortController().signal), name);
-    } catch (error) {
-      setProblem(problemOfError(error));
-    } finally {
-      setBusy(false);
-    }
-  };
-  return (
-    <>
-      <button type="button" disabled={isBusy} onClick={() => void save()}>
-        Download CSV
-      </button>
-      {problem === undefined ? null : <ProblemNotice problem={problem} />}
-    </>
-  );
-}
-
-function saveText(text: string, name: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: csvType }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
 }

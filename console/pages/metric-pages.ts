@@ -2,7 +2,7 @@ import type { PageEntry } from "../page-entry.ts";
 
 const readScopes = ["metrics:read", "metrics:read.public"];
 
-/** Explorer, objectives, quotas and previews, in the order of the navigation. */
+/** Explorer, objectives, quotas, usage and previews, in the order of the navigation. */
 export const metricPages: readonly PageEntry[] = [
   {
     path: "/explorer",
@@ -22,6 +22,12 @@ export const metricPages: readonly PageEntry[] = [
     scopes: readScopes,
     label: "Quotas",
     load: async () => (await import("./quotas-page.tsx")).QuotasPage,
+  },
+  {
+    path: "/usage",
+    scopes: [...readScopes, "metrics:usage"],
+    label: "Usage",
+    load: async () => (await import("./usage-page.tsx")).UsagePage,
   },
   {
     path: "/preview",

@@ -211,6 +211,37 @@ export const metricActions: readonly PageAction[] = [
     },
   },
   {
+    name: "reads who used a metric, by group, and opens it in the explorer",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const query = "/explorer?metric=auth_success_rate&filter%5Btenant%5D=lumen";
+      await visit(tab, { name: "explorer", path: query, heading: "Explorer", sees: ["Estimated cost"] });
+      await page.getByRole("button", { name: "Run query" }).click();
+      const table = page.getByRole("table", { name: "Usage" });
+      const row = table.getByRole("link", { name: "auth_success_rate" });
+      await expect
+        .poll(
+          async () => {
+            await visit(tab, { name: "usage", path: "/usage?group_by=metric", heading: "Usage", sees: ["Group by"] });
+            await page.locator("main .reading[aria-busy=false]").waitFor();
+            return row.count();
+          },
+          { timeout: 15_000 },
+        )
+        .toBe(1);
+      await page.getByRole("group", { name: "Group by" }).getByRole("link", { name: "Tenant" }).click();
+      await table.getByRole("columnheader", { name: "Tenant" }).waitFor();
+      expect(new URL(page.url()).searchParams.get("group_by")).toBe("metric,tenant");
+      await table.getByRole("link", { name: "lumen" }).first().click();
+      expect(new URL(page.url()).searchParams.get("tenant")).toBe("lumen");
+      await row.click();
+      expect(new URL(page.url()).searchParams.get("metric")).toBe("auth_success_rate");
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
     name: "previews an edit written as YAML and gets its effect at an address of its own",
     run: async ({ open, visit }) => {
       const tab = await open();

@@ -121,6 +121,7 @@ export const pageRows: readonly PageRow[] = [
     sees: ["/status/lumen", "One point every", "The error budget is spent", "By region", "Open in Explorer"],
   },
   { name: "quotas", path: "/quotas", heading: "Quotas", sees: ["Class B", "Cost units", "Smallest step"] },
+  { name: "usage", path: "/usage", heading: "Usage", sees: ["Group by", "Tenant", "Download CSV"] },
   { name: "preview", path: "/preview", heading: "Preview of an edit", sees: ["Edited resources, YAML"] },
   { name: "unknown-preview", path: "/preview/none", heading: "Preview", sees: ["The preview does not exist"] },
   { name: "unknown-page", path: "/nowhere", heading: "There is no such page", sees: ["Go to Home"] },

@@ -1,0 +1,172 @@
+import type { UsageAnswer, UsageItem } from "../../api/usage.ts";
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { useRead } from "../api/use-read.ts";
+import { CsvButton } from "../components/csv-button.tsx";
+import { DataTable, Facts, type Column } from "../components/data-table.tsx";
+import { Empty } from "../components/empty.tsx";
+import { FilterForm } from "../components/filter-form.tsx";
+import { formatBytes, formatNumber, formatShare } from "../components/format.ts";
+import { Page } from "../components/page.tsx";
+import { Reading } from "../components/reading.tsx";
+import { timeRangeOf, TimeRangePicker } from "../components/time-range.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
+import { Link, useQueryState } from "../router/router.tsx";
+
+type Group = UsageAnswer["meta"]["group_by"][number];
+
+const groupLabels: Readonly<Record<Group, string>> = {
+  client: "Client",
+  tenant: "Tenant",
+  metric: "Metric",
+  class: "Class",
+};
+const groupNames = Object.keys(groupLabels) as readonly Group[];
+const standardGroup = "client";
+const hourMs = 3_600_000;
+
+/** `/usage`: what clients used of the metrics API. */
+export function UsagePage(): JSX.Element {
+  const { query } = useQueryState();
+  const groups = groupsOf(query);
+  const path = usePath(query, groups);
+  const read = useRead<UsageAnswer>(path);
+  return (
+    <Page title="Usage" actions={<CsvButton path={path} name="usage.csv" />}>
+      <TimeRangePicker />
+      <GroupPicker groups={groups} />
+      <FilterForm
+        fields={groupNames.map((name) => ({
+          name,
+          label: groupLabels[name],
+          ...(name === "class" ? { placeholder: "A, B or C" } : {}),
+        }))}
+      />
+      <Reading read={read} what="the usage" lines={10}>
+        {(answer) => <UsageView answer={answer} groups={groups} />}
+      </Reading>
+    </Page>
+  );
+}
+
+/** The groups of an address, in the order of the columns. */
+function groupsOf(query: URLSearchParams): readonly Group[] {
+  const named = (query.get("group_by") ?? standardGroup).split(",");
+  const known = groupNames.filter((name) => named.includes(name));
+  return known.length === 0 ? [standardGroup] : known;
+}
+
+/** The path of the API. It changes with the address only, so that a page that stays open does not read again. */
+function usePath(query: URLSearchParams, groups: readonly Group[]): string {
+  return useMemo(() => {
+    const { from, to } = timeRangeOf(query, Date.now());
+    const filters = groupNames.flatMap((name) => {
+      const value = query.get(name) ?? "";
+      return value === "" ? [] : [[name, value] as [string, string]];
+    });
+    const params = new URLSearchParams([["from", from], ["to", to], ["group_by", groups.join(",")], ...filters]);
+    return `/v1/metrics/usage?${params.toString()}`;
+  }, [query, groups.join(",")]);
+}
+
+/** Adds and removes groups; the last one stays. */
+function GroupPicker({ groups }: { readonly groups: readonly Group[] }): JSX.Element {
+  const state = useQueryState();
+  const toggled = (name: Group): string => {
+    const rest = groups.includes(name) ? groups.filter((one) => one !== name) : [...groups, name];
+    return (rest.length === 0 ? groups : rest).join(",");
+  };
+  return (
+    <div class="time-range" role="group" aria-label="Group by">
+      <span class="quiet">Group by</span>
+      {groupNames.map((name) => (
+        <Link key={name} to={state.to({ group_by: toggled(name) })} class="choice" isCurrent={groups.includes(name)}>
+          {groupLabels[name]}
+        </Link>
+      ))}
+    </div>
+  );
+}
+
+interface ViewProps {
+  readonly answer: UsageAnswer;
+  readonly groups: readonly Group[];
+}
+
+function UsageView({ answer: { data, meta }, groups }: ViewProps): JSX.Element {
+  const { total } = meta;
+  const columns = useColumns(groups, total.cost);
+  if (data.length === 0) {
+    const why = "No query was admitted in this time range with these filters.";
+    return <Empty title="No usage" why={why} next={<Link to="/explorer">Query metrics in Explorer</Link>} />;
+  }
+  return (
+    <>
+      <Notices meta={meta} />
+      <Facts
+        facts={[
+          ["Time range", <Range from={meta.from} to={meta.to} />],
+          ["Requests", formatNumber(total.requests)],
+          ["Points", formatNumber(total.points)],
+          ["From caches", formatShare(total.cache_share)],
+          ["Transfer", formatBytes(total.bytes)],
+          ["Cost units", formatNumber(total.cost)],
+        ]}
+      />
+      <DataTable caption="Usage" columns={columns} rows={data} rowKey={keyOf} />
+    </>
+  );
+}
+
+function Range({ from, to }: { readonly from: string; readonly to: string }): JSX.Element {
+  return (
+    <>
+      <Timestamp at={from} /> to <Timestamp at={to} /> ({formatNumber((Date.parse(to) - Date.parse(from)) / hourMs)} h)
+    </>
+  );
+}
+
+function Notices({ meta }: Pick<UsageAnswer, "meta">): JSX.Element {
+  const { clients, complete, complete_since: since, lost_requests: lost } = meta;
+  return (
+    <>
+      {clients === "all" ? null : (
+        <p class="notice">Usage of your client. The scope metrics:usage shows all clients.</p>
+      )}
+      {complete ? null : (
+        <p class="notice warn">
+          Usage may be missing. All pods count since <Timestamp at={since} />
+          {lost === null || lost === 0 ? "." : `, and ${formatNumber(lost)} requests were lost in an outage of NATS.`}
+        </p>
+      )}
+    </>
+  );
+}
+
+function useColumns(groups: readonly Group[], cost: number): readonly Column<UsageItem>[] {
+  const state = useQueryState();
+  const nameOf = (group: Group, item: UsageItem): JSX.Element | string => {
+    const name = item[group] ?? "";
+    if (name === "other") return name;
+    const to = group === "metric" ? `/explorer?metric=${encodeURIComponent(name)}` : state.to({ [group]: name });
+    return <Link to={to}>{name}</Link>;
+  };
+  return [
+    ...groups.map((group) => ({ header: groupLabels[group], cell: (item: UsageItem) => nameOf(group, item) })),
+    { header: "Requests", cell: (item) => formatNumber(item.requests), isNumber: true },
+    { header: "Points", cell: (item) => formatNumber(item.points), isNumber: true },
+    { header: "From caches", cell: (item) => formatShare(item.cache_share), isNumber: true },
+    { header: "Transfer", cell: (item) => formatBytes(item.bytes), isNumber: true },
+    { header: "Expected cost", cell: (item) => formatNumber(item.cost_estimate), isNumber: true },
+    { header: "Cost units", cell: (item) => formatNumber(item.cost), isNumber: true },
+    {
+      header: "Share of cost",
+      cell: (item) => formatShare(cost === 0 ? null : item.cost / cost),
+      isNumber: true,
+    },
+  ];
+}
+
+function keyOf({ from, client, tenant, metric, class: queryClass }: UsageItem): string {
+  return JSON.stringify([from, client, tenant, metric, queryClass]);
+}
