@@ -36,8 +36,9 @@ const shownLengthMax = 2_000;
 export function problemOf(status: number, headers: Headers, body: unknown): Problem {
   const members = membersOf(body);
   return {
-    title: textOf(members["title"]) ?? `The server answers ${status}`,
-    detail: textOf(members["detail"]) ?? "The answer has no explanation. It may come from a proxy before the server.",
+    title: textOf(members["title"]) ?? `The server responded with ${status}`,
+    detail:
+      textOf(members["detail"]) ?? "The response has no details. It may come from a proxy in front of the server.",
     status,
     code: textOf(members["code"]) ?? "",
     errors: fieldErrorsOf(members["errors"]),
@@ -53,8 +54,8 @@ export function problemOfError(error: unknown): Problem {
   if (error instanceof ProblemError) return error.problem;
   const isTimeout = error instanceof DOMException && error.name === "TimeoutError";
   return {
-    title: isTimeout ? "The server did not answer in time" : "The server cannot be reached",
-    detail: isTimeout ? "Try again." : "Look at the network and at the server, then try again.",
+    title: isTimeout ? "The server did not respond in time" : "The server cannot be reached",
+    detail: isTimeout ? "Try again." : "Check the network and the server, then try again.",
     status: 0,
     code: "",
     correlationId: undefined,

@@ -20,7 +20,7 @@ export function ChooseTenant({ tenants, parameter, why }: ChooseTenantProps): JS
       why={why}
       next={
         tenants.length === 0 ? (
-          "Enter it under Tenant."
+          "Enter one in the field Tenant."
         ) : (
           <span class="actions">
             {tenants.map((tenant) => (

@@ -20,7 +20,7 @@ export function CopyButton({ text, what, title = "Copy" }: CopyButtonProps): JSX
       () => false,
     );
     setLabel(isCopied ? "Copied" : "Not copied");
-    announce(isCopied ? `Copied ${what}` : `The browser did not let ${what} be copied`);
+    announce(isCopied ? `Copied ${what}` : `Could not copy ${what}`);
   };
   return (
     <button

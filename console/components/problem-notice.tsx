@@ -6,13 +6,13 @@ import { formatSeconds } from "./format.ts";
 
 interface ProblemNoticeProps {
   readonly problem: Problem;
-  /** Asks again. */
+  /** Sends the request again. */
   readonly onRetry?: (() => void) | undefined;
   /** What takes the suggestion, such as a button. @default its parameters are named */
   readonly suggestion?: ((suggestion: CheaperQuery) => ComponentChildren) | undefined;
 }
 
-/** Says what failed, in the words of the server, and what to do. */
+/** Shows what failed, in the words of the server, and what to do. */
 export function ProblemNotice({ problem, onRetry, suggestion }: ProblemNoticeProps): JSX.Element {
   const { title, detail, correlationId, retryAfterSeconds, errors } = problem;
   const own = errors.filter((error) => error.detail !== detail);
@@ -20,7 +20,7 @@ export function ProblemNotice({ problem, onRetry, suggestion }: ProblemNoticePro
     <div class="notice bad" role="alert">
       <p class="notice-title">{title}</p>
       <p>{detail}</p>
-      {problem.scopes.length === 0 ? null : <p>Ask for a token with the scope {problem.scopes.join(" or ")}.</p>}
+      {problem.scopes.length === 0 ? null : <p>Request a token with the scope {problem.scopes.join(" or ")}.</p>}
       {own.length === 0 ? null : (
         <ul>
           {own.map((error) => (
@@ -33,7 +33,7 @@ export function ProblemNotice({ problem, onRetry, suggestion }: ProblemNoticePro
       {problem.suggestion === undefined ? null : (
         <p>{suggestion === undefined ? namedSuggestion(problem.suggestion) : suggestion(problem.suggestion)}</p>
       )}
-      {retryAfterSeconds === undefined ? null : <p>The server asks to wait {formatSeconds(retryAfterSeconds)}.</p>}
+      {retryAfterSeconds === undefined ? null : <p>Retry after {formatSeconds(retryAfterSeconds)}.</p>}
       {correlationId === undefined ? null : (
         <p class="correlation">
           Correlation id <code>{correlationId}</code> <CopyButton text={correlationId} what="the correlation id" />

@@ -41,7 +41,7 @@ function MayNotRead({ what, scopes }: { readonly what: string; readonly scopes: 
     <Empty
       title={`Your token may not read ${what}`}
       why={`It lacks the scope ${scopes.join(" or ")}.`}
-      next="Ask the operator of this installation for a token that has it."
+      next="Request a token with this scope from the operator."
     />
   );
 }
@@ -69,7 +69,7 @@ function MissingRegions({ regions }: { readonly regions: readonly RegionState[] 
   if (regions.length === 0) return null;
   return (
     <div class="notice warn">
-      <p class="notice-title">Some regions are missing here</p>
+      <p class="notice-title">Regions are missing</p>
       <ul class="plain">
         {regions.map(({ region, state, reasons = [] }) => (
           <li key={region}>

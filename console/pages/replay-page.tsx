@@ -59,14 +59,14 @@ function ReplayFacts({ replay }: { readonly replay: Replay }): JSX.Element {
     <Facts
       facts={[
         ["Status", <Badge key="status" state={status} />],
-        ["Asked for", <Timestamp key="asked" at={created_at} />],
-        ["Deliveries that match", formatNumber(matched)],
+        ["Requested", <Timestamp key="asked" at={created_at} />],
+        ["Matching deliveries", formatNumber(matched)],
         ["Published", formatNumber(published)],
         ["Delivered", formatNumber(delivered)],
         ["Failed", formatNumber(failed)],
-        ["Left alone: in progress", formatNumber(in_progress)],
-        ["Left alone: too old", formatNumber(too_old)],
-        ["Events not stored", formatNumber(missing)],
+        ["Skipped: still being delivered", formatNumber(in_progress)],
+        ["Skipped: too old", formatNumber(too_old)],
+        ["Skipped: event not stored", formatNumber(missing)],
         ["Detail", detail ?? undefined],
       ]}
     />
@@ -92,7 +92,7 @@ function Cancel({ path, replay: { status }, onDone }: CancelProps): JSX.Element 
         <button type="button" class="danger" disabled={isSending} onClick={() => void cancel()}>
           Cancel the replay
         </button>
-        <span class="quiet">What is published already goes on.</span>
+        <span class="quiet">Published deliveries continue.</span>
       </div>
       {problem === undefined ? null : <ProblemNotice problem={problem} />}
     </>

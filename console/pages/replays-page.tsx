@@ -10,7 +10,7 @@ import { Page } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
 import { Reading } from "../components/reading.tsx";
 import { Progress } from "../replays/progress.tsx";
-import { askedFor } from "../replays/replay-words.ts";
+import { ReplaySelection } from "../replays/replay-selection.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { ReplayLink } from "../webhooks/links.tsx";
@@ -18,7 +18,7 @@ import { ReplayLink } from "../webhooks/links.tsx";
 const pageItems = 50;
 const everySeconds = 5;
 
-/** Replays and redrives, the newest first: who asked for what, and how far they are. */
+/** Replays and redrives, the newest first: who requested them, what they send, and their progress. */
 export function ReplaysPage(): JSX.Element {
   const state = useQueryState();
   const query = changedQuery(new URLSearchParams({ limit: String(pageItems) }), { cursor: state.get("cursor") });
@@ -26,7 +26,7 @@ export function ReplaysPage(): JSX.Element {
   return (
     <Page
       title="Replays"
-      lead="Newest first. A replay begins at events that match a filter; a redrive at dead letters."
+      lead="Newest first. A replay sends events again that match a filter, and a redrive sends dead letters again."
     >
       <Reading read={read} what="the replays" lines={10}>
         {({ data, meta }) => (
@@ -39,8 +39,8 @@ export function ReplaysPage(): JSX.Element {
               empty={
                 <Empty
                   title="No replays"
-                  why="Nobody asked for one whose partners and tenants your token has."
-                  next={<Link to="/events">Begin one at the events that it should take</Link>}
+                  why="Nobody started a replay within the partners and tenants of your token."
+                  next={<Link to="/events">Filter events to replay</Link>}
                 />
               }
             />
@@ -54,9 +54,9 @@ export function ReplaysPage(): JSX.Element {
 
 const columns: readonly Column<ReplaySummary>[] = [
   { header: "Replay", cell: ({ replay_id }) => <ReplayLink id={replay_id} /> },
-  { header: "Asked for", cell: ({ created_at }) => <Timestamp at={created_at} /> },
+  { header: "Requested", cell: ({ created_at }) => <Timestamp at={created_at} /> },
   { header: "By", cell: ({ requested_by: by }) => by ?? "–" },
   { header: "Status", cell: ({ status }) => <Badge state={status} /> },
-  { header: "What (UTC)", cell: askedFor },
+  { header: "Selection", cell: (replay) => <ReplaySelection replay={replay} /> },
   { header: "Progress", cell: (replay) => <Progress replay={replay} /> },
 ];

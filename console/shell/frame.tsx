@@ -30,7 +30,7 @@ export function Frame({ pages, me, isReady, onSignOut, onToken, ended, children 
   return (
     <>
       <a class="skip" href="#main" onClick={skipToMain}>
-        Skip to the content
+        Skip to content
       </a>
       <header class="top">
         <Link to="/" class="brand">

@@ -67,10 +67,10 @@ function findPage(pages: readonly PageEntry[], path: string): Found | undefined 
 
 function UnknownPage(): JSX.Element {
   return (
-    <Page title="There is no such page">
+    <Page title="Page not found">
       <Empty
-        title="This address belongs to no page"
-        why="It may be mistyped, or from another version of the console."
+        title="No page has this address"
+        why="Check the address. It may belong to another version of the console."
         next={<Link to="/">Go to Home</Link>}
       />
     </Page>
@@ -80,13 +80,13 @@ function UnknownPage(): JSX.Element {
 /** Its file is gone since the server was updated, or the network is. */
 function LostPage(): JSX.Element {
   return (
-    <Page title="The page cannot be loaded">
+    <Page title="Page not loaded">
       <Empty
-        title="The server does not give the code of this page"
-        why="The network failed, or the server was updated since the console was opened."
+        title="The server did not return the code of this page"
+        why="The network may be down, or the server was updated while the console was open."
         next={
           <button type="button" onClick={() => location.reload()}>
-            Load the console again
+            Reload
           </button>
         }
       />

@@ -50,7 +50,7 @@ function Way({ state, goesAlone, onToken }: WayProps): JSX.Element {
   if (state.kind === "local") {
     return (
       <>
-        <p>This program runs on your machine. A command makes a token and opens the console with it:</p>
+        <p>Run this command to open the console with a new token:</p>
         <CodeBlock text={state.command ?? "heliograph open"} what="the command" />
         <TokenForm onToken={onToken} />
       </>
@@ -59,8 +59,8 @@ function Way({ state, goesAlone, onToken }: WayProps): JSX.Element {
   return (
     <>
       <p>
-        This installation names no issuer for the console. An operator sets <code>console.issuer</code> and{" "}
-        <code>console.clientId</code> in its settings. Until then, bring a token.
+        No issuer is configured for the console. Set <code>console.issuer</code> and <code>console.clientId</code> in
+        the settings, or sign in with a token.
       </p>
       <TokenForm onToken={onToken} />
     </>

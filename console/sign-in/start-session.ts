@@ -86,7 +86,10 @@ function reasonOf(error: unknown): string {
 async function readConfig(): Promise<{ readonly config: ConsoleConfig; readonly skewSeconds: number }> {
   const signal = AbortSignal.timeout(configMsMax);
   const response = await fetch(`${basePath}/config.json`, { credentials: "omit", cache: "no-store", signal });
-  if (!response.ok) throw new Error(`The server answers ${response.status} to the console's configuration.`);
+  if (!response.ok)
+    throw new Error(
+      `The server responded with ${response.status} to the request for the configuration of the console.`,
+    );
   const config = (await response.json()) as ConsoleConfig;
   return { config, skewSeconds: skewOf(response.headers.get("date"), Date.now()) };
 }

@@ -37,7 +37,7 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
       {answer === undefined ? (
         <form class="confirm" onSubmit={(event) => void acknowledge(event)}>
           <label>
-            <span>Note, if any</span>
+            <span>Note (optional)</span>
             <input value={note} maxLength={noteLengthMax} onInput={(event) => setNote(event.currentTarget.value)} />
           </label>
           <button type="submit" class="danger" disabled={isSending}>
@@ -63,6 +63,6 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
 function recipientText({ recipient }: Ack): string {
   if (recipient === null) return "";
   const { status, error } = recipient;
-  if (status !== null) return `The partner was told and answered ${status}.`;
-  return `The partner could not be told: ${error ?? "no answer"}.`;
+  if (status !== null) return `The partner was notified and responded with ${status}.`;
+  return `The partner could not be notified: ${error ?? "no response"}.`;
 }

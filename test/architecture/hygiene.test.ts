@@ -6,8 +6,8 @@ import { describe, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const fileBytesMax = 1024 * 1024;
-const picture = /^docs\/console\/[a-z-]+\.jpg$/u;
-const pictureBytesMax = 150 * 1024;
+const picture = /^docs\/console\/[a-z-]+\.webp$/u;
+const pictureBytesMax = 80 * 1024;
 const tooWide = /^.{121}/u;
 /** In a test, a line may be wider when it is one title or one text: this is all that it holds besides. */
 const besidesTextMax = 45;

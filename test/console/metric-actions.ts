@@ -305,11 +305,11 @@ export const metricActions: readonly PageAction[] = [
       await installation.withoutStore("latam", async () => {
         const [answer] = await Promise.all([
           page.waitForResponse((response) => response.url().includes("/v1/metrics/query?")),
-          visit(tab, { name: "partial", path, heading: "Explorer", sees: ["Some regions are missing here"] }),
+          visit(tab, { name: "partial", path, heading: "Explorer", sees: ["Regions are missing"] }),
         ]);
         expect(answer.status()).toBe(206);
         await page.locator(".chart figcaption", { hasText: "Incomplete: latam" }).waitFor();
-        const notice = page.locator(".notice", { hasText: "Some regions are missing here" });
+        const notice = page.locator(".notice", { hasText: "Regions are missing" });
         expect((await notice.locator("li").allInnerTexts()).map((text) => text.replaceAll(/\s+/gu, " "))).toEqual([
           "latam failed",
         ]);

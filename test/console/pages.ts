@@ -124,5 +124,5 @@ export const pageRows: readonly PageRow[] = [
   { name: "usage", path: "/usage", heading: "Usage", sees: ["Group by", "Tenant", "Download CSV"] },
   { name: "preview", path: "/preview", heading: "Preview of an edit", sees: ["Edited resources, YAML"] },
   { name: "unknown-preview", path: "/preview/none", heading: "Preview", sees: ["The preview does not exist"] },
-  { name: "unknown-page", path: "/nowhere", heading: "There is no such page", sees: ["Go to Home"] },
+  { name: "unknown-page", path: "/nowhere", heading: "Page not found", sees: ["Go to Home"] },
 ];

@@ -43,7 +43,12 @@ describe("problemOf", () => {
     ["other types", { title: 1, detail: {}, errors: "none", suggestion: 7, correlation_id: [] }],
   ])("has a sentence for a body of %s", (_what, odd) => {
     const problem = problemOf(502, new Headers({ "x-correlation-id": "edge" }), odd);
-    expect(problem).toMatchObject({ title: "The server answers 502", status: 502, correlationId: "edge", errors: [] });
+    expect(problem).toMatchObject({
+      title: "The server responded with 502",
+      status: 502,
+      correlationId: "edge",
+      errors: [],
+    });
     expect(problem.detail).not.toBe("");
   });
 
@@ -56,7 +61,7 @@ describe("problemOfError", () => {
   test("tells a late answer from none, and keeps a problem", () => {
     const known = problemOf(404, new Headers(), body);
     expect(problemOfError(new ProblemError(known))).toBe(known);
-    expect(problemOfError(new DOMException("late", "TimeoutError")).title).toBe("The server did not answer in time");
+    expect(problemOfError(new DOMException("late", "TimeoutError")).title).toBe("The server did not respond in time");
     expect(problemOfError(new TypeError("failed to fetch")).title).toBe("The server cannot be reached");
     expect(isAbort(new DOMException("left", "AbortError"))).toBe(true);
     expect(isAbort(new TypeError("failed to fetch"))).toBe(false);

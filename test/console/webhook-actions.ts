@@ -194,7 +194,7 @@ async function endDeadLetters({ installation, open, visit }: ConsoleVisitor): Pr
     .getByRole("button", { name: `Acknowledge ${rejected} for default/north-ledger` })
     .first()
     .click();
-  await page.getByLabel("Note, if any").fill("paid by hand");
+  await page.getByLabel("Note (optional)").fill("paid by hand");
   expect(await tab.audit()).toEqual([]);
   await page.getByRole("button", { name: "Acknowledge", exact: true }).first().click();
   await page.getByText("No dead letters", { exact: true }).waitFor();

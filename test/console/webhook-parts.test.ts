@@ -7,7 +7,8 @@ import { stateReasons } from "../../console/partners/state-reasons.ts";
 import { tenantsToPing } from "../../console/partners/ping-button.tsx";
 import { attemptsIn, statsRangeOf, statsRanges, statsSeries, statsWindow } from "../../console/partners/stats.ts";
 import { timelineOf } from "../../console/partners/timeline.ts";
-import { askedFor } from "../../console/replays/replay-words.ts";
+import { formatTime } from "../../console/components/format.ts";
+import { replaySelection } from "../../console/replays/replay-selection.tsx";
 import { notesOf, publishedBy } from "../../console/webhooks/dry-run.ts";
 
 const attempt: AttemptHistory = {
@@ -170,7 +171,7 @@ test.each([
   expect(tenantsToPing(partner, own)).toEqual(tenants);
 });
 
-test("a replay is said in words", () => {
+test("the selection of a replay in words, with times in the chosen zone", () => {
   const filter = { partners: ["default/acme"], types: ["payout.*"], only_failed: true };
   const counts = { matched: 0, in_progress: 0, too_old: 0, missing: 0, published: 0, delivered: 0, failed: 0 };
   const common = {
@@ -181,10 +182,11 @@ test("a replay is said in words", () => {
     requested_by: null,
   } as const;
   const window = { from: null, to: "2026-03-02T12:00:00Z" };
-  expect(askedFor({ ...counts, ...common, kind: "replay", filter, window, event_ids: null })).toBe(
-    "deliveries until 2026-03-02 12:00:00 to default/acme of type payout.* only failed ones",
-  );
-  expect(askedFor({ ...counts, ...common, kind: "redrive", filter, window: null, event_ids: 1 })).toBe(
+  expect(
+    replaySelection({ ...counts, ...common, kind: "replay", filter, window, event_ids: null }, (at) => formatTime(at)),
+  ).toBe("deliveries until 2026-03-02 12:00:00 UTC to default/acme of type payout.* only failed ones");
+  const redrive = { ...counts, ...common, kind: "redrive", filter, window: null, event_ids: 1 } as const;
+  expect(replaySelection(redrive, (at) => formatTime(at))).toBe(
     "dead letters of 1 event to default/acme of type payout.*",
   );
 });
