@@ -31,7 +31,15 @@ export function NeedsSection({ home }: { readonly home: Home }): JSX.Element {
   );
 }
 
-function NoNeeds({ home: { counts, isKnown } }: { readonly home: Home }): JSX.Element {
+function NoNeeds({ home: { counts, isKnown, unknown } }: { readonly home: Home }): JSX.Element {
+  if (unknown.length > 0) {
+    return (
+      <div class="notice warn">
+        <p class="notice-title">Not everything could be checked</p>
+        <p>The server did not return {unknown.join(", ")}. Nothing else needs attention.</p>
+      </div>
+    );
+  }
   if (!isKnown) return <Skeleton what="what needs attention" lines={2} />;
   const letters = counts.data === undefined ? "Dead letters are not counted." : "There are no dead letters.";
   return (

@@ -46,6 +46,8 @@ export interface Home {
   readonly before: Read<DeliveryStats>;
   /** The most severe first. */
   readonly needs: readonly Need[];
+  /** What could not be checked, in words. */
+  readonly unknown: readonly string[];
   /** False while something is read for the first time. */
   readonly isKnown: boolean;
   readonly refresh: () => void;
@@ -87,7 +89,19 @@ export function useHome(): Home {
   const isKnown =
     (hasDetails || problem !== undefined) && reads.every(({ data, isReading }) => data !== undefined || !isReading);
   const read = readOf(partners, refresh);
-  return { partners: read, details, counts, health, objectives, today, before, needs, isKnown, refresh };
+  const unread = [
+    ["dead letters", counts],
+    ["recent attempts", recent],
+    ["the metrics API", health],
+    ["objectives", objectives.read],
+  ] as const;
+  const unknown = unread.filter(([, one]) => hasFailed(one)).map(([name]) => name);
+  return { partners: read, details, counts, health, objectives, today, before, needs, unknown, isKnown, refresh };
+}
+
+/** An earlier version has no such path, and a token may lack the scope: neither is a failure. */
+function hasFailed({ data, problem }: Read<unknown>): boolean {
+  return data === undefined && problem !== undefined && problem.status !== 404 && problem.status !== 403;
 }
 
 /** By whole intervals, so that equal requests have equal paths. */

@@ -32,6 +32,8 @@ const layoutShiftMax = 0.1;
 /** Of a page whose panels are shown together. */
 const stillShiftMax = 0.01;
 const lateStepMs = 100;
+/** Pages that read nothing. */
+const unreadPages = ["preview", "unknown-page"];
 /** Pages of the console are 0.027 and more apart from each other. */
 const pictureDistanceMax = 0.02;
 /** Where pictures of all pages go. @default none are made */
@@ -238,6 +240,40 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
     expect(page.url()).toBe(`${installation.url}/console/`);
     expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  test("shows the error, its id and a retry on each page while the API fails", async () => {
+    const tab = await visitor.open();
+    const problem = { title: "Internal server error", status: 500, detail: "It failed.", correlation_id: "id-of-it" };
+    const isRead = ({ pathname }: URL): boolean => /^\/(?:webhooks|v1)\//u.test(pathname) && pathname !== "/v1/me";
+    await tab.page.route(isRead, (route) => route.fulfill({ status: 500, json: problem }));
+    const paths = pageRows.flatMap(({ path, reader, name }) =>
+      typeof path === "string" && reader === undefined && !unreadPages.includes(name) ? [path] : [],
+    );
+    expect(paths.length).toBeGreaterThan(10);
+    for (const path of paths) {
+      await tab.page.goto("about:blank");
+      await tab.page.goto(await installation.address(path, "admin"));
+      await see(tab, "", ["Internal server error", "It failed.", "id-of-it", "Try again"]);
+      expect(await tab.page.locator(".skeleton").count()).toBe(0);
+      expect(await tab.page.getByText("Nothing needs attention").count()).toBe(0);
+    }
+    await tab.close();
+  });
+
+  test("Home does not claim that all is well if something could not be checked", async () => {
+    const tab = await visitor.open();
+    await tab.page.route(
+      ({ pathname, search }) => pathname === "/webhooks/stats" && search.includes("group_by"),
+      (route) => route.fulfill({ status: 503, json: { title: "Service unavailable", status: 503 } }),
+    );
+    const none = { data: [], meta: { complete: true } };
+    await tab.page.route("**/webhooks/dead-letters/counts", (route) => route.fulfill({ json: none }));
+    await tab.page.route("**/v1/metrics/slo?*", (route) => route.fulfill({ json: none }));
+    const sees = ["Not everything could be checked", "The server did not return recent attempts."];
+    await visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees });
+    expect(await tab.page.getByText("Nothing needs attention").count()).toBe(0);
     await tab.close();
   });
 
