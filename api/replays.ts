@@ -22,18 +22,25 @@ export const ratePerSecondMax = 10_000;
 export const filterMax = 64;
 export const noteCharactersMax = 1_024;
 
-const partnerName = { pattern: "^[a-z0-9][a-z0-9.-]{0,252}[/][a-z0-9][a-z0-9.-]{0,252}$" };
-const eventIds = (description: string) =>
+export const tenantName = { pattern: "^[A-Za-z0-9_-]{1,64}$" };
+export const partnerName = { pattern: "^[a-z0-9][a-z0-9.-]{0,252}[/][a-z0-9][a-z0-9.-]{0,252}$" };
+export const eventIds = (description: string) =>
   list(text(undefined, eventTexts.event_id), description, { minItems: 1, maxItems: eventIdsMax });
-const types = list(
+export const types = list(
   text(undefined, { pattern: "^[A-Za-z0-9_*-]+(?:[.][A-Za-z0-9_*-]+)*$" }),
   "Patterns of event types. Default: all",
   { maxItems: filterMax },
 );
-const rate = integer("Deliveries published per second at most. Defaults to 100. New events of a partner go first", {
-  minimum: 1,
-  maximum: ratePerSecondMax,
-});
+export const rate = integer(
+  "Deliveries published per second at most. Defaults to 100. New events of a partner go first",
+  {
+    minimum: 1,
+    maximum: ratePerSecondMax,
+  },
+);
+
+/** What counts of dead letters can be grouped by. */
+export const deadLetterGroups = ["reason", "type", "partner", "tenant"] as const;
 
 /** Members that bound the window of a replay. */
 export const windowBounds = ["from", "to", "after_id", "before_id"] as const;
@@ -74,17 +81,6 @@ export const ReplayRequest: typeof replayForm = {
 export type ReplayRequest = Static<typeof ReplayRequest>;
 export type Replay = Static<typeof Replay>;
 
-export const RedriveRequest = closedObject(
-  { partner: text("Partner, as `namespace/name`", partnerName) },
-  {
-    reason: text("Only dead letters with this reason", { pattern: "^[a-z0-9_]{1,64}$" }),
-    event_ids: eventIds("Events of dead letters. Default: all"),
-    types,
-    dry_run: flag("True to count the deliveries without redriving them"),
-    rate_per_second: rate,
-  },
-);
-
 const counted = {
   matched: count("Deliveries that the request selects; grows during the replay"),
   in_progress: count("Of these, skipped because they are still in progress"),
@@ -103,11 +99,16 @@ const progress = {
   detail: nullable(text(), "Why it failed or is waiting"),
 };
 
-export const Replay = object(progress);
+const jobProgress = {
+  expected: count("Number of dead letters counted at the start; absent if it was not known"),
+  acknowledged: count("Acknowledged dead letters; present in acknowledgements only"),
+};
 
-export const ReplaySummary = object({
+export const Replay = object(progress, jobProgress);
+
+const summary = {
   ...progress,
-  kind: words(["replay", "redrive"], "`redrive`: of dead letters"),
+  kind: words(["replay", "redrive", "acknowledge"], "`redrive` and `acknowledge`: of dead letters"),
   requested_by: nullable(text(), "Client of the token; null for a replay of an earlier version"),
   filter: described(
     object({
@@ -122,6 +123,11 @@ export const ReplaySummary = object({
     "Window of the events; null for a replay by ids",
   ),
   event_ids: nullable(count(), "Number of requested ids; null without ids"),
+};
+
+export const ReplaySummary = object(summary, {
+  ...jobProgress,
+  reason: text("Reason of the selected dead letters; absent for all reasons"),
 });
 export type ReplaySummary = Static<typeof ReplaySummary>;
 
@@ -130,24 +136,30 @@ export const ReplayPage = object({
   meta: ref(CursorMeta, "About the page"),
 });
 
-export const DryRun = object({
-  dry_run: flag("True: nothing was replayed"),
-  ...counted,
-  complete: flag("False if there are more deliveries than were counted"),
-});
+export const DryRun = object(
+  {
+    dry_run: flag("True: nothing was replayed"),
+    ...counted,
+    complete: flag("True if the count is exact; false if there are more deliveries than were counted"),
+  },
+  { limit: count("Maximum number of dead letters per request; a larger selection is rejected") },
+);
 export type DryRun = Static<typeof DryRun>;
 
-export const DeadLetter = object({
-  event_id: text("Id of the event"),
-  tenant: text("Tenant of the event"),
-  type: text("Type of the event"),
-  partner: text("Partner, as `namespace/name`"),
-  state: words(["rejected", "dead"], "`rejected` by the partner, or `dead`"),
-  reason: text("Why the delivery ended"),
-  attempts: count("Number of attempts"),
-  ended_at: ref(Time, "End of the delivery"),
-  replay_id: nullable(text(), "Replay that the delivery belongs to; null if none"),
-});
+export const DeadLetter = object(
+  {
+    event_id: text("Id of the event"),
+    tenant: text("Tenant of the event"),
+    type: text("Type of the event"),
+    partner: text("Partner, as `namespace/name`"),
+    state: words(["rejected", "dead"], "`rejected` by the partner, or `dead`"),
+    reason: text("Why the delivery ended"),
+    attempts: count("Number of attempts"),
+    ended_at: ref(Time, "End of the delivery"),
+    replay_id: nullable(text(), "Replay that the delivery belongs to; null if none"),
+  },
+  { dead_letter_id: text("Id of the dead letter") },
+);
 export type DeadLetter = Static<typeof DeadLetter>;
 
 export const DeadLetterPage = object({
@@ -155,7 +167,7 @@ export const DeadLetterPage = object({
   meta: described(
     object(
       { cursor: nullable(text(), "Cursor of the next page; null at the end") },
-      { complete: flag("False if older ones are omitted; present without partner, or with desc") },
+      { complete: flag("False if older ones are omitted; absent only in a partner's list, oldest first") },
     ),
     "About the page",
   ),
@@ -163,14 +175,21 @@ export const DeadLetterPage = object({
 
 export const DeadLetterCounts = object({
   data: list(
-    object({
-      partner: text("Partner, as `namespace/name`"),
-      reason: text("Why the deliveries ended"),
-      count: count("Number of dead letters"),
-      oldest_at: ref(Time, "End of the oldest delivery"),
-      newest_at: ref(Time, "End of the newest delivery"),
-    }),
-    "Dead letters by partner and reason",
+    object(
+      {
+        partner: text("Partner, as `namespace/name`; `*` if the counts are grouped by another member"),
+        reason: text("Why the deliveries ended; `*` if the counts are grouped by another member"),
+        count: count("Number of dead letters"),
+        oldest_at: ref(Time, "End of the oldest delivery"),
+        newest_at: ref(Time, "End of the newest delivery"),
+      },
+      {
+        type: text("Type of the events; present if grouped by type"),
+        tenant: text("Tenant of the events; present if grouped by tenant"),
+        partners: count("Number of partners; present with group_by"),
+      },
+    ),
+    "Dead letters by partner and reason, or as group_by says",
   ),
   meta: described(object({ complete: flag("False if there are more than were counted") }), "About the counts"),
 });
@@ -184,7 +203,7 @@ export const AckRequest = closedObject(
   },
   {
     note: text("Reason, for the record", { maxLength: noteCharactersMax }),
-    tenant: text("Tenant of the event", { pattern: "^[A-Za-z0-9_-]{1,64}$" }),
+    tenant: text("Tenant of the event", tenantName),
   },
 );
 

@@ -65,6 +65,11 @@ export function constant<const Value extends string | number>(value: Value, desc
   return keywordsOf({ const: value }, description);
 }
 
+/** A flag that can only be set. */
+export function constantTrue(description?: string): Schema<true> {
+  return keywordsOf({ type: "boolean", const: true }, description);
+}
+
 /** Any object. */
 export function anyObject(description?: string): Schema<Readonly<Record<string, unknown>>> {
   return keywordsOf({ type: "object" }, description);

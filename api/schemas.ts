@@ -13,6 +13,7 @@ import * as queries from "./queries.ts";
 import * as quotas from "./quotas.ts";
 import * as replays from "./replays.ts";
 import type { Schema } from "./schema.ts";
+import * as selections from "./selections.ts";
 import * as usage from "./usage.ts";
 
 /** A JSON Schema of draft 2020-12. `$ref` holds the bare name of another schema until a document is made of it. */
@@ -36,6 +37,7 @@ const modules = {
   ...queries,
   ...quotas,
   ...replays,
+  ...selections,
   ...usage,
 };
 

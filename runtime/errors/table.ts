@@ -40,6 +40,7 @@ const rows = {
   partner_not_found: { status: 404, title: "Partner not found", retryable: false },
   partner_not_active: { status: 409, title: "Deliveries to this partner are paused", retryable: false },
   dead_letter_not_found: { status: 404, title: "Dead letter not found", retryable: false },
+  too_many_dead_letters: { status: 422, title: "Too many dead letters", retryable: false },
   idempotency_key_reused: { status: 422, title: "Idempotency key already used", retryable: false },
   idempotency_key_in_use: {
     status: 409,

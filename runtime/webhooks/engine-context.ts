@@ -28,6 +28,8 @@ import type { Partner } from "./partners/partner.ts";
 import type { ConfiguredPartners } from "./partners/configured-partners.ts";
 import { createListPartner, createRemovedPartners } from "./partners/partner-registry.ts";
 import { createSettledCounter } from "./replay/replay-job.ts";
+import { createDeadLetterIndex } from "./replay/dead-letter-index.ts";
+import { createSelectedLetters } from "./replay/selected-letters.ts";
 import type { DeadLetterDeps } from "./replay/dead-letters-api.ts";
 import type { ReplayDeps } from "./replay/run-chunk.ts";
 import { createSender, type Sender } from "./sending/send.ts";
@@ -99,12 +101,15 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     log,
     signal: ending,
   });
+  const deadLetterIndex = createDeadLetterIndex(deadLetters);
   return {
     writes,
     events,
     deliveries,
     attempts,
     deadLetters,
+    deadLetterIndex,
+    selectedLetters: createSelectedLetters({ deadLetters, deadLetterIndex, partners: partners.all }),
     replays,
     index: createEventIndex({ stream: createEventIndexStream(nats, layout), attempts, clock: backgroundClock }),
     ...createBlocks(deps, parts, now),

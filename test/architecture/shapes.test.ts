@@ -142,7 +142,7 @@ test("no list repeats the words of a schema of the API, apart from those with a 
 
 test("types that ship without the API are those of the API", () => {
   expectTypeOf<ReplaySelection>().toEqualTypeOf<Omit<ReplayRequest, "dry_run">>();
-  expectTypeOf<ReplayState>().toEqualTypeOf<Omit<Replay, "created_at">>();
+  expectTypeOf<ReplayState>().toEqualTypeOf<Omit<Replay, "created_at" | "expected" | "acknowledged">>();
   expectTypeOf<SentKeySet>().toEqualTypeOf<PublicKeySet>();
 });
 

@@ -1,13 +1,23 @@
 import { orders, waitSecondsMax } from "../../../api/events.ts";
 import { writtenTime } from "../../../api/documents.ts";
+import { deadLetterGroups } from "../../../api/replays.ts";
 import { listedStates } from "../../../api/histories.ts";
 import { words } from "../../../api/schema.ts";
 import { cursor, limit, paging, parameter, pathParameter, textParameter, type Operation } from "./operation.ts";
 
 const eventId = pathParameter("id", "Event id");
 const replayId = pathParameter("id", "Replay id");
-const ofPartner = textParameter("partner", "Only dead letters of this partner", {}, { example: "default/acme" });
 const reasonKeywords = { pattern: "^[a-z0-9_]{1,64}$" };
+const deadLetterFilters = [
+  textParameter("partner", "Only dead letters of this partner", {}, { example: "default/acme" }),
+  textParameter("reason", "Only dead letters with this reason", reasonKeywords, { example: "status_404" }),
+  textParameter("type", "Only dead letters of events of this type or type pattern", {}, { example: "payout.*" }),
+  textParameter("tenant", "Only dead letters of events of this tenant"),
+  textParameter("from", "Only deliveries that ended at or after this time", writtenTime, {
+    example: "2026-01-31T00:00:00.000Z",
+  }),
+  textParameter("to", "Only deliveries that ended before this time", writtenTime),
+];
 const orderWords = { ...words(orders), default: "asc" };
 
 /** `POST /events` */
@@ -104,7 +114,7 @@ export const listReplaysOperation: Operation = {
 /** `GET /webhooks/replay/:id` */
 export const readReplayOperation: Operation = {
   id: "readReplay",
-  summary: "Progress of a replay",
+  summary: "Progress of a replay, a redrive or an acknowledgement",
   parameters: [replayId],
   responses: { "200": { description: "The replay", schema: "Replay" } },
 };
@@ -112,7 +122,7 @@ export const readReplayOperation: Operation = {
 /** `DELETE /webhooks/replay/:id` */
 export const cancelReplayOperation: Operation = {
   id: "cancelReplay",
-  summary: "Cancel a replay: no more deliveries are published",
+  summary: "Cancel a replay, a redrive or an acknowledgement: the rest is not processed",
   parameters: [replayId],
   responses: { "200": { description: "The cancelled replay", schema: "Replay" } },
 };
@@ -121,32 +131,42 @@ export const cancelReplayOperation: Operation = {
 export const deadLettersOperation: Operation = {
   id: "listDeadLetters",
   summary: "Failed deliveries, to one partner or to all partners visible to the caller",
-  parameters: [
-    ofPartner,
-    parameter("order", "desc: newest first", orderWords),
-    textParameter("reason", "Only dead letters with this reason", reasonKeywords, { example: "status_404" }),
-    ...paging,
-  ],
+  parameters: [...deadLetterFilters, parameter("order", "desc: newest first", orderWords), ...paging],
   responses: { "200": { description: "Dead letters", schema: "DeadLetterPage" } },
 };
 
 /** `GET /webhooks/dead-letters/counts` */
 export const deadLetterCountsOperation: Operation = {
   id: "countDeadLetters",
-  summary: "Counts of dead letters by partner and reason, largest first",
-  parameters: [ofPartner],
+  summary: "Counts of dead letters by partner and reason or by one of their members, largest first",
+  parameters: [
+    ...deadLetterFilters,
+    parameter("group_by", "Member to group by. Default: partner and reason", words(deadLetterGroups)),
+  ],
   responses: { "200": { description: "Counts", schema: "DeadLetterCounts" } },
 };
 
 /** `POST /webhooks/dead-letters/redrive` */
 export const redriveOperation: Operation = {
   id: "redriveDeadLetters",
-  summary: "Redeliver the dead letters of a partner",
+  summary: "Redeliver the dead letters that match all filters",
   bodySchema: "RedriveRequest",
-  bodyExample: { partner: "default/acme", reason: "status_404", rate_per_second: 50 },
+  bodyExample: { partner: "default/acme", reason: "status_404", from: "2026-01-31T10:00:00.000Z", rate_per_second: 50 },
   responses: {
     "200": { description: "Counts of a dry run", schema: "DryRun" },
     "202": { description: "The redrive is accepted; it is a replay", schema: "Replay" },
+  },
+};
+
+/** `POST /webhooks/dead-letters/ack` */
+export const acknowledgeOperation: Operation = {
+  id: "acknowledgeDeadLetters",
+  summary: "Acknowledge the dead letters that match all filters and were handled manually",
+  bodySchema: "AcknowledgeRequest",
+  bodyExample: { partner: "default/acme", reason: "status_404", note: "booked by hand" },
+  responses: {
+    "200": { description: "Counts of a dry run", schema: "DryRun" },
+    "202": { description: "The acknowledgement is accepted; its progress is that of a replay", schema: "Replay" },
   },
 };
 

@@ -8,7 +8,6 @@ import { readCount } from "../../metrics/request/read-query.ts";
 import { parseTime } from "../../metrics/request/time.ts";
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";
-import type { DeadLetterQuery } from "../../webhooks/replay/dead-letters-api.ts";
 import type { ReplayPlace, ReplayQuery } from "../../webhooks/replay/list-replays.ts";
 
 const dayMs = 86_400_000;
@@ -145,29 +144,6 @@ export function readTime(params: Parameters, name: string): number | undefined {
     name,
     `${name}=${shown(text)} is not a time; use ISO 8601 UTC such as 2026-01-01T00:00:00Z`,
   );
-}
-
-const deadLetterNames: readonly string[] = ["partner", "reason", "order", "cursor", "limit"];
-
-/** Reads the parameters of `GET /webhooks/dead-letters`. @throws ApiError 400 that names the parameter at fault */
-export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
-  rejectUnknown(query, (name) => deadLetterNames.includes(name));
-  const partner = readOne(query, "partner");
-  const reason = readReason(query);
-  return {
-    isNewestFirst: readWord(query, "order", orders) === "desc",
-    ...placeOf(query),
-    ...(partner === undefined ? {} : { partner }),
-    ...(reason === undefined ? {} : { reason }),
-  };
-}
-
-/**
- * Reads the parameter of `GET /webhooks/dead-letters/counts`. @throws ApiError 400 that names the parameter at fault
- */
-export function readCountsPartner(query: Parameters): string | undefined {
-  rejectUnknown(query, (name) => name === "partner");
-  return readOne(query, "partner");
 }
 
 const replayCursorForm = /^(?<createdAtMs>\d{1,15})-(?<id>[\w-]{1,64})$/u;

@@ -14,14 +14,8 @@ import { idempotent } from "./idempotent.ts";
 import { readRoute, requirePartners, type Route } from "../server/route.ts";
 import { keysRoute, partnerRoutes, type PartnerService } from "./partners.ts";
 import { deliveryStatsRoute, partnerStatsRoute } from "./partner-stats.ts";
-import {
-  readCountsPartner,
-  readDeadLetterQuery,
-  readEventQuery,
-  readReplayQuery,
-  readWait,
-  replayCursor,
-} from "./event-query.ts";
+import { readCountsQuery, readDeadLetterQuery } from "./dead-letter-query.ts";
+import { readEventQuery, readReplayQuery, readWait, replayCursor } from "./event-query.ts";
 
 /** The part of the webhook engine that the routes use. */
 interface WebhookService extends PartnerService {
@@ -93,7 +87,8 @@ function historyRoutes(service: WebhookService): readonly Route[] {
 
 function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Route[] {
   const scopes = ["webhooks:replay"];
-  const reads = [...scopes, "webhooks:read"];
+  const ackScopes = ["webhooks:ack"];
+  const reads = [...scopes, "webhooks:read", ...ackScopes];
   return [
     idempotent(idempotencyKeys, {
       method: "POST",
@@ -113,9 +108,13 @@ function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Ro
     {
       method: "DELETE",
       path: "/webhooks/replay/:id",
-      scopes,
+      // The action of the job decides which of the two it takes.
+      scopes: [...scopes, ...ackScopes],
       operation: operations.cancelReplayOperation,
-      handle: async ({ path, caller }) => ({ status: 200, body: await replays.cancel(path["id"] ?? "", caller) }),
+      handle: async ({ path, caller }) => ({
+        status: 200,
+        body: await replays.cancel(path["id"] ?? "", caller, caller.scopes),
+      }),
     },
     idempotent(idempotencyKeys, {
       method: "POST",
@@ -124,6 +123,14 @@ function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Ro
       operation: operations.redriveOperation,
       bodyBytesMax: replayBytesMax,
       handle: async ({ body, caller }) => taken(await replays.redrive(body, caller)),
+    }),
+    idempotent(idempotencyKeys, {
+      method: "POST",
+      path: "/webhooks/dead-letters/ack",
+      scopes: ackScopes,
+      operation: operations.acknowledgeOperation,
+      bodyBytesMax: replayBytesMax,
+      handle: async ({ body, caller }) => taken(await replays.acknowledge(body, caller)),
     }),
   ];
 }
@@ -140,7 +147,8 @@ function deadLetterRoutes({ deadLetters, idempotencyKeys }: WebhookService): rea
       ["webhooks:read"],
       operations.deadLetterCountsOperation,
       async (request) => {
-        const { counts, isComplete } = await deadLetters.counts(readCountsPartner(request.query), request.caller);
+        const { filter, groupBy } = readCountsQuery(request.query);
+        const { counts, isComplete } = await deadLetters.counts(filter, groupBy, request.caller);
         return { data: counts, meta: { complete: isComplete } };
       },
     ),

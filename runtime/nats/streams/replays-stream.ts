@@ -4,8 +4,8 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
 import { publish } from "../messages/publish.ts";
 
-/** Progress of a delivery of a replay; the last two are final. */
-type ReplayMark = "published" | "delivered" | "failed";
+/** Progress of a delivery of a replay; the last three are final. */
+type ReplayMark = "published" | "delivered" | "failed" | "acknowledged";
 
 /** `HG_REPLAYS`: one mark per delivery and step. A repeated step counts once. */
 export type ReplaysStream = ReturnType<typeof createReplaysStream>;

@@ -32,10 +32,11 @@ export interface EndedDelivery {
   readonly body: Uint8Array;
 }
 
-/** So that dead letters are counted without reading their bodies. */
-const header = { tenant: "Hg-Tenant", partner: "Hg-Partner" } as const;
+/** So that dead letters are counted and selected without reading their bodies. */
+const header = { tenant: "Hg-Tenant", partner: "Hg-Partner", type: "Hg-Type", ended: "Hg-Ended" } as const;
 /** With the largest event and responses, a dead letter stays below the 1 MiB that NATS allows per message. */
 const attemptsMax = 64;
+const idDigits = 8;
 
 /**
  * Builds the message of a dead letter. Its id is `dlq:` and the id of the step that ended the delivery, so a repeat
@@ -61,7 +62,12 @@ export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
     did,
     messageId: `dlq:${messageId(delivery)}`,
     payload: JSON.stringify(deadLetter),
-    headers: { [header.tenant]: delivery.tenant, [header.partner]: `${namespace}/${name}` },
+    headers: {
+      [header.tenant]: delivery.tenant,
+      [header.partner]: `${namespace}/${name}`,
+      [header.type]: delivery.type,
+      [header.ended]: String(endedAtMs),
+    },
     ...kept,
   };
 }
@@ -69,26 +75,29 @@ export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
 /** The facts about a dead letter that are known without its body. */
 export interface DeadLetterHead extends DeadLetterSubject {
   readonly seq: number;
-  /** Unix milliseconds by JetStream's clock. */
-  readonly storedAtMs: number;
+  /** Unix milliseconds by JetStream's clock; the time of storage in dead letters of earlier versions. */
+  readonly endedAtMs: number;
   /** Absent in dead letters of earlier versions. */
   readonly about?: DeadLetterAbout;
 }
 
-/** The tenant and the partner of a dead letter. */
+/** The tenant, the partner and the event type of a dead letter. */
 export interface DeadLetterAbout {
   readonly tenant: string;
   /** `namespace/name`. */
   readonly label: string;
+  /** Absent in dead letters of earlier versions, until their bodies are read. */
+  readonly type?: string;
 }
 
 /** Parses the head of a dead letter; undefined for any other message. */
 export function parseDeadLetterHead({ subject, seq, storedAtMs, headers }: MessageHead): DeadLetterHead | undefined {
   const tokens = parseDeadLetterSubject(subject);
-  const { [header.tenant]: tenant, [header.partner]: label } = headers;
+  const { [header.tenant]: tenant, [header.partner]: label, [header.type]: type, [header.ended]: ended } = headers;
   if (tokens === undefined) return undefined;
-  const about = tenant === undefined || label === undefined ? {} : { about: { tenant, label } };
-  return { ...tokens, seq, storedAtMs, ...about };
+  const endedAtMs = ended === undefined ? storedAtMs : Number(ended);
+  if (tenant === undefined || label === undefined) return { ...tokens, seq, endedAtMs };
+  return { ...tokens, seq, endedAtMs, about: { tenant, label, ...(type === undefined ? {} : { type }) } };
 }
 
 /**
@@ -101,6 +110,26 @@ export function removedPartnerDeadLetter(ended: EndedDelivery): DeadLetterToStor
     partner: { label },
   } = ended;
   return { ...deadLetterOf(ended), partner: partnerKey(label), did: deliveryId(tenant, eventId, label) };
+}
+
+/** Parses a dead letter; undefined for that of an unreadable message. */
+export function parseDeadLetter(data: Uint8Array): DeadLetter | undefined {
+  try {
+    const value = JSON.parse(Buffer.from(data).toString()) as Partial<DeadLetter> | null;
+    return value?.did !== undefined && value.eventId !== undefined ? (value as DeadLetter) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The id of a dead letter for callers. With a part of the delivery id, it never names a letter of another stream. */
+export function deadLetterId(seq: number, did: string): string {
+  return `${seq}-${did.slice(0, idDigits)}`;
+}
+
+/** The sequence of {@link deadLetterId}. */
+export function deadLetterSeq(id: string): number {
+  return Number(id.split("-", 1)[0]);
 }
 
 /** Keys of the dead letters of a partner: its own, and the one that all removed partners of its name share. */

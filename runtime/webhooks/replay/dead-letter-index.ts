@@ -1,8 +1,7 @@
 import { createSingleFlight } from "../../../limits/bounded-map.ts";
 import type { DeadLettersState, DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
-import { parseDeadLetterHead, type DeadLetterAbout } from "../records/dead-letter-record.ts";
+import { parseDeadLetter, parseDeadLetterHead, type DeadLetterAbout } from "../records/dead-letter-record.ts";
 import { DeadLetterKinds, rowOf, type DeadLetterRow } from "./dead-letter-rows.ts";
-import { parseDeadLetter } from "./read-chunk.ts";
 
 /** The dead letters that a pod knows at one time. */
 export interface KnownDeadLetters {
@@ -10,6 +9,8 @@ export interface KnownDeadLetters {
   readonly rows: readonly DeadLetterRow[];
   /** False when the stream holds more, older ones, or when this pod could not read all. */
   readonly isWhole: boolean;
+  /** Sequence up to which the stream was read. */
+  readonly lastSeq: number;
 }
 
 /**
@@ -64,7 +65,7 @@ class Index {
       if (state.lastSeq - state.firstSeq >= this.#rowsMax) break;
     }
     await this.#describe();
-    return { rows: this.#rows, isWhole };
+    return { rows: this.#rows, isWhole, lastSeq: this.#state?.lastSeq ?? 0 };
   }
 
   async #follow(state: DeadLettersState): Promise<void> {
@@ -108,11 +109,11 @@ class Index {
     this.#rows = this.#rows.filter(isKept);
   }
 
-  /** Reads the tenant and the partner of dead letters of earlier versions from their bodies, the newest first. */
+  /** Reads what heads of earlier versions lack from the bodies of their dead letters, the newest first. */
   async #describe(): Promise<void> {
     const endMs = performance.now() + describedMsMax;
     for (let read = 0; read < describedMax && performance.now() < endMs;) {
-      const unknown = this.#rows.filter(({ kind }) => kind.about === undefined).slice(-describedAtOnceMax);
+      const unknown = this.#rows.filter(({ kind }) => isUnknown(kind)).slice(-describedAtOnceMax);
       const [first] = unknown;
       if (first === undefined) return;
       const messages = await this.#stream.scan(first.seq, describedAtOnceMax);
@@ -120,7 +121,7 @@ class Index {
       // A message that was removed meanwhile leaves with the next update.
       if (!unknown.some(({ seq }) => about.has(seq))) return;
       this.#rows = this.#rows.map((row) => {
-        const found = row.kind.about === undefined ? about.get(row.seq) : undefined;
+        const found = isUnknown(row.kind) ? about.get(row.seq) : undefined;
         return found === undefined ? row : { ...row, kind: this.#kinds.of({ ...row.kind, about: found }) };
       });
       read += messages.length;
@@ -147,10 +148,14 @@ function isOther(before: DeadLettersState, state: DeadLettersState): boolean {
   return before.created !== state.created || state.lastSeq < before.lastSeq;
 }
 
+function isUnknown({ about }: DeadLetterRow["kind"]): boolean {
+  return about === undefined || (about !== null && about.type === undefined);
+}
+
 /** Null for the dead letter of an unreadable message. */
 function aboutOf(data: Uint8Array): DeadLetterAbout | null {
   const deadLetter = parseDeadLetter(data);
   if (deadLetter === undefined) return null;
-  const { namespace, name } = deadLetter.partnerName;
-  return { tenant: deadLetter.tenant, label: `${namespace}/${name}` };
+  const { tenant, type, partnerName } = deadLetter;
+  return { tenant, type, label: `${partnerName.namespace}/${partnerName.name}` };
 }

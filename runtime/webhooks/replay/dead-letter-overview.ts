@@ -2,12 +2,18 @@ import type { DeadLetter as DeadLetterSummary, DeadLetterCount } from "../../../
 import { orEventsUnavailable } from "../../errors/api-error.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import { includesTenant } from "../events/tenants.ts";
-import { mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
-import { deadLetterKeys, type DeadLetter } from "../records/dead-letter-record.ts";
+import { deadLetterId, deadLetterKeys, parseDeadLetter, type DeadLetter } from "../records/dead-letter-record.ts";
 import type { DeadLetterIndex } from "./dead-letter-index.ts";
-import { countRows, createRowFilter, labelOf, type DeadLetterRow, type DeadLetterScope } from "./dead-letter-rows.ts";
-import { parseDeadLetter } from "./read-chunk.ts";
+import {
+  countRows,
+  createRowFilter,
+  isInRange,
+  labelOf,
+  type DeadLetterGroup,
+  type DeadLetterRow,
+  type DeadLetterScope,
+} from "./dead-letter-rows.ts";
 import type { ReplayCaller } from "./replay-job.ts";
 
 interface OverviewDeps {
@@ -16,10 +22,11 @@ interface OverviewDeps {
   readonly partners: () => readonly Partner[];
 }
 
-/** Dead letters of all partners, or of some keys. */
-interface OverviewQuery {
+/** Dead letters of all partners, or of some keys, and within the other members of a {@link DeadLetterScope}. */
+export interface OverviewQuery extends Pick<DeadLetterScope, "reason" | "types" | "fromMs" | "toMs"> {
   readonly keys?: readonly string[] | undefined;
-  readonly reason?: string | undefined;
+  /** @default every tenant of the caller */
+  readonly tenant?: string;
 }
 
 /** The page of an {@link OverviewQuery}. */
@@ -62,13 +69,13 @@ export async function listByIndex(
   const decide = createRowFilter(scope);
   const isAhead = ({ seq }: DeadLetterRow): boolean =>
     isNewestFirst ? afterSeq === 0 || seq < afterSeq : seq > afterSeq;
-  const ahead = rows.filter((row) => isAhead(row) && decide(row.kind) !== "hidden");
+  const ahead = rows.filter((row) => isAhead(row) && isInRange(scope, row) && decide(row.kind) !== "hidden");
   const ordered = isNewestFirst ? ahead.toReversed() : ahead;
   const items: DeadLetterSummary[] = [];
   let read = 0;
   while (read < Math.min(ordered.length, readMax) && items.length < limit) {
     const some = ordered.slice(read, read + Math.min(readAtOnceMax, limit - items.length));
-    const found = await orUnavailable(() => Promise.all(some.map((row) => readOne(deps, row, scope))));
+    const found = await orUnavailable(() => Promise.all(some.map((row) => readOne(deps, row, scope, decide))));
     items.push(...found.filter((summary) => summary !== undefined));
     read += some.length;
   }
@@ -79,21 +86,28 @@ export async function listByIndex(
 /** Counts the dead letters that a caller may see, without reading them. */
 export async function countByIndex(
   deps: OverviewDeps,
-  query: OverviewQuery,
+  { groupBy, ...query }: OverviewQuery & { readonly groupBy?: DeadLetterGroup | undefined },
   caller: ReplayCaller,
 ): Promise<DeadLetterCounts> {
   const { rows, isWhole } = await orUnavailable(() => deps.index.read());
-  const { counts, isComplete } = countRows(rows, scopeOf(deps, query, caller));
+  const { counts, isComplete } = countRows(rows, scopeOf(deps, query, caller), groupBy);
   return { counts: counts.slice(0, countsMax), isComplete: isComplete && isWhole && counts.length <= countsMax };
 }
 
-function scopeOf({ partners }: OverviewDeps, { keys, reason }: OverviewQuery, caller: ReplayCaller): DeadLetterScope {
+function scopeOf(
+  { partners }: OverviewDeps,
+  { keys, tenant, reason, types, fromMs, toMs }: OverviewQuery,
+  caller: ReplayCaller,
+): DeadLetterScope {
+  const filters = Object.entries({ reason, types, fromMs, toMs }).filter(([, value]) => value !== undefined);
   const labels = new Map(partners().flatMap((partner) => deadLetterKeys(partner).map((key) => [key, partner.label])));
   return {
-    caller,
+    // A tenant that the caller may not see has no dead letters for it.
+    caller:
+      tenant === undefined ? caller : { ...caller, tenants: includesTenant(caller.tenants, tenant) ? [tenant] : [] },
     labels,
     ...(keys === undefined ? {} : { keys: new Set(keys) }),
-    ...(reason === undefined ? {} : { reason }),
+    ...Object.fromEntries(filters),
   };
 }
 
@@ -101,14 +115,16 @@ function scopeOf({ partners }: OverviewDeps, { keys, reason }: OverviewQuery, ca
 async function readOne(
   { deadLetters }: OverviewDeps,
   { seq, kind }: DeadLetterRow,
-  { caller, labels }: DeadLetterScope,
+  { labels }: DeadLetterScope,
+  decide: ReturnType<typeof createRowFilter>,
 ): Promise<DeadLetterSummary | undefined> {
   const message = await deadLetters.at(seq);
   const deadLetter = message === undefined ? undefined : parseDeadLetter(message.data);
-  if (deadLetter === undefined || !includesTenant(caller.tenants, deadLetter.tenant)) return undefined;
-  const { namespace, name } = deadLetter.partnerName;
-  const label = labelOf(labels, kind.key, { tenant: deadLetter.tenant, label: `${namespace}/${name}` });
-  return label !== undefined && mayNamePartner(caller, label) ? summaryOf(deadLetter, label) : undefined;
+  if (deadLetter === undefined) return undefined;
+  const { tenant, type, partnerName } = deadLetter;
+  const about = { tenant, type, label: `${partnerName.namespace}/${partnerName.name}` };
+  const label = labelOf(labels, kind.key, about);
+  return label !== undefined && decide({ ...kind, about }) === "shown" ? summaryOf(seq, deadLetter, label) : undefined;
 }
 
 /** @throws ApiError `events_unavailable` */
@@ -117,8 +133,9 @@ function orUnavailable<T>(read: () => Promise<T>): Promise<T> {
 }
 
 /** The part of a dead letter that lists show. */
-export function summaryOf(deadLetter: DeadLetter, partner: string): DeadLetterSummary {
-  const { eventId, tenant, type, state, reason, attemptsBefore, attempt, endedAt, replayId = null } = deadLetter;
+export function summaryOf(seq: number, deadLetter: DeadLetter, partner: string): DeadLetterSummary {
+  const { did, eventId, tenant, type, state, reason, attemptsBefore, attempt, endedAt, replayId = null } = deadLetter;
   const attempts = attemptsBefore + attempt;
-  return { event_id: eventId, tenant, type, partner, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
+  const named = { dead_letter_id: deadLetterId(seq, did), event_id: eventId, tenant, type, partner };
+  return { ...named, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
 }

@@ -1,32 +1,51 @@
 import type { Ack, DeadLetter as DeadLetterSummary } from "../../../api/replays.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { createDeadLetterIndex } from "./dead-letter-index.ts";
-import { countByIndex, listByIndex, summaryOf, type DeadLetterPage } from "./dead-letter-overview.ts";
+import type { DeadLetterIndex } from "./dead-letter-index.ts";
+import {
+  countByIndex,
+  listByIndex,
+  summaryOf,
+  type DeadLetterPage,
+  type OverviewQuery,
+} from "./dead-letter-overview.ts";
 import {
   deadLettersOfDelivery,
-  deadLetterKeys,
+  parseDeadLetter,
   readDeadLetters,
   type DeadLetter,
 } from "../records/dead-letter-record.ts";
-import { type HandledNote, readEvent } from "../records/event-record.ts";
-import { eventHash, partnerKey } from "../ids.ts";
-import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
+import { readEvent } from "../records/event-record.ts";
+import { eventHash } from "../ids.ts";
+import { isNarrowed } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
-import { parseDeadLetter } from "./read-chunk.ts";
 import { parseAckRequest, type AckRequest } from "./parse-body.ts";
+import type { DeadLetterGroup } from "./dead-letter-rows.ts";
 import type { ReplayCaller } from "./replay-job.ts";
-import { partnerNamed } from "./replays.ts";
+import { storeHandledNote } from "./acknowledge-letter.ts";
+import { deadLetterKeysOf, partnerNamed } from "./partner-named.ts";
 import { notifyRecipient, type NotifyDeps } from "./notify-recipient.ts";
 
-/** Parameters of a list of dead letters. */
-export interface DeadLetterQuery {
+/** Selects the dead letters of a list or of counts. */
+export interface DeadLetterFilter {
   /** `namespace/name`. @default every partner of the caller */
   readonly partner?: string;
   /** @default every reason */
   readonly reason?: string;
+  /** A type or a pattern. @default every type */
+  readonly type?: string;
+  /** @default every tenant of the caller */
+  readonly tenant?: string;
+  /** Start by the end of the delivery, Unix milliseconds. */
+  readonly fromMs?: number;
+  /** Exclusive. */
+  readonly toMs?: number;
+}
+
+/** Parameters of a list of dead letters. */
+export interface DeadLetterQuery extends DeadLetterFilter {
   /** @default false: the oldest first */
   readonly isNewestFirst?: boolean;
   /** Sequence of the last dead letter of the previous page; 0 for the first page. */
@@ -39,6 +58,7 @@ export type DeadLettersApi = ReturnType<typeof createDeadLettersApi>;
 
 export interface DeadLetterDeps extends NotifyDeps, Pick<DeliveryContext, "events" | "attempts" | "deadLetters"> {
   readonly partners: () => readonly Partner[];
+  readonly deadLetterIndex: DeadLetterIndex;
 }
 
 const batchMax = 64;
@@ -46,30 +66,44 @@ const batchMax = 64;
 const readMax = 1_024;
 
 export function createDeadLettersApi(deps: DeadLetterDeps) {
-  const overview = { ...deps, index: createDeadLetterIndex(deps.deadLetters) };
+  const overview = { ...deps, index: deps.deadLetterIndex };
   return {
     /** @throws ApiError `partner_not_found`, `events_unavailable` */
-    list: async ({ partner, isNewestFirst = false, ...query }: DeadLetterQuery, caller: ReplayCaller) => {
-      if (partner !== undefined && !isNewestFirst) return listDeadLetters(deps, { ...query, partner }, caller);
-      const keys = partner === undefined ? undefined : await keysOf(deps, { ...query, partner }, caller);
-      return listByIndex(overview, { ...query, keys, isNewestFirst }, caller);
+    list: async ({ isNewestFirst = false, afterSeq, limit, ...filter }: DeadLetterQuery, caller: ReplayCaller) => {
+      const { partner, reason, ...more } = filter;
+      // Only the stream itself has also the oldest ones; it selects by partner and reason.
+      if (partner !== undefined && !isNewestFirst && Object.keys(more).length === 0)
+        return listDeadLetters(deps, { partner, afterSeq, limit, ...(reason === undefined ? {} : { reason }) }, caller);
+      const query = await overviewOf(deps, filter, caller, afterSeq > 0);
+      return listByIndex(overview, { ...query, isNewestFirst, afterSeq, limit }, caller);
     },
     /**
-     * Counts dead letters by partner and reason.
+     * Counts dead letters by partner and reason, or by one member.
      *
-     * @param partner `namespace/name`. @default every partner of the caller
      * @throws ApiError `partner_not_found`, `events_unavailable`
      */
-    counts: async (partner: string | undefined, caller: ReplayCaller) => {
-      const keys = partner === undefined ? undefined : await keysOf(deps, { partner, afterSeq: 0 }, caller);
-      return countByIndex(overview, { keys }, caller);
-    },
+    counts: async (filter: DeadLetterFilter, groupBy: DeadLetterGroup | undefined, caller: ReplayCaller) =>
+      countByIndex(overview, { ...(await overviewOf(deps, filter, caller)), groupBy }, caller),
     /**
      * Acknowledges an event that was handled by hand.
      *
      * @throws ApiError `invalid_request`, `partner_not_found`, `dead_letter_not_found`
      */
     ack: async (body: Uint8Array, caller: ReplayCaller) => acknowledge(deps, await parseAckRequest(body), caller),
+  };
+}
+
+async function overviewOf(
+  deps: DeadLetterDeps,
+  { partner, type, tenant, ...filter }: DeadLetterFilter,
+  caller: ReplayCaller,
+  isLater = false,
+): Promise<OverviewQuery> {
+  return {
+    ...filter,
+    ...(partner === undefined ? {} : { keys: await deadLetterKeysOf(deps, partner, caller, isLater) }),
+    ...(type === undefined ? {} : { types: [type] }),
+    ...(tenant === undefined ? {} : { tenant }),
   };
 }
 
@@ -81,7 +115,7 @@ async function listDeadLetters(
 ): Promise<DeadLetterPage> {
   const { tenants } = caller;
   const label = query.partner;
-  const keys = await keysOf(deps, query, caller);
+  const keys = await deadLetterKeysOf(deps, label, caller, query.afterSeq > 0);
   const items: DeadLetterSummary[] = [];
   let lastSeq = query.afterSeq;
   for (let read = 0; read < readMax;) {
@@ -91,29 +125,13 @@ async function listDeadLetters(
     for (const message of messages) {
       const deadLetter = parseDeadLetter(message.data);
       if (deadLetter !== undefined && includesTenant(tenants, deadLetter.tenant))
-        items.push(summaryOf(deadLetter, label));
+        items.push(summaryOf(message.seq, deadLetter, label));
       lastSeq = message.seq;
       if (items.length === query.limit) return { items, nextSeq: lastSeq };
     }
     read += messages.length;
   }
   return { items, nextSeq: lastSeq };
-}
-
-/**
- * The keys under which dead letters of a partner are stored. A removed partner counts as long as it has some.
- *
- * @throws ApiError `partner_not_found`
- */
-async function keysOf(
-  { deadLetters, partners }: DeadLetterDeps,
-  { partner: label, afterSeq }: { readonly partner: string; readonly afterSeq: number },
-  caller: ReplayCaller,
-): Promise<readonly string[]> {
-  const key = partnerKey(label);
-  const isKnown = !mayNamePartner(caller, label) || partners().some((one) => one.label === label);
-  const isLeft = !isKnown && (afterSeq > 0 || (await deadLetters.list(key, "*", 1, 1)).length > 0);
-  return isLeft ? [key] : deadLetterKeys(partnerNamed(partners(), label, caller));
 }
 
 async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<Ack> {
@@ -125,7 +143,7 @@ async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: Re
   if (last === undefined)
     throw new ApiError("dead_letter_not_found", "The dead letter does not exist or is not visible to this caller.");
   // The note is stored first. A dead letter removed without a note would be lost.
-  await storeNote(deps, last.deadLetter, request, caller);
+  await storeHandledNote(deps, last.deadLetter, { note: request.note, client: caller.client });
   await Promise.all(deadLetters.map(({ message }) => deps.deadLetters.remove(message.seq)));
   const recipient = await notifyRecipient(deps, partner, last.deadLetter, request.note);
   return { event_id: request.eventId, partner: partner.label, state: "delivered", handled: "manual", recipient };
@@ -164,28 +182,4 @@ async function deadLettersOf(
     const deadLetter = parseDeadLetter(message.data);
     return deadLetter === undefined ? [] : [{ message, deadLetter }];
   });
-}
-
-async function storeNote(
-  { attempts, now }: DeadLetterDeps,
-  { did, generation, tenant, eventId }: DeadLetter,
-  { note }: AckRequest,
-  { client }: ReplayCaller,
-): Promise<void> {
-  const at = new Date(now()).toISOString();
-  const handled: HandledNote = {
-    kind: "handled",
-    did,
-    generation,
-    at,
-    by: client,
-    ...(note === undefined ? {} : { note }),
-  };
-  const result = await attempts.append(tenant, eventHash(eventId), JSON.stringify(handled));
-  if (result.kind === "rejected") {
-    throw new ApiError("events_unavailable", "The acknowledgement cannot be stored at the moment", {
-      cause: result.detail,
-      retryAfterSeconds: 1,
-    });
-  }
 }

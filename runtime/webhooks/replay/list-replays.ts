@@ -1,5 +1,5 @@
 import type { Replay, ReplaySummary } from "../../../api/replays.ts";
-import { mayReadReplay, noPartner, type ReplayCaller, type ReplayJob } from "./replay-job.ts";
+import { actionOf, mayReadReplay, noPartner, type ReplayCaller, type ReplayJob } from "./replay-job.ts";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { isNarrowed } from "../history/partner-access.ts";
 import type { ReplayDeps } from "./run-chunk.ts";
@@ -28,10 +28,12 @@ interface MarkCounts {
   readonly published: number;
   readonly delivered: number;
   readonly failed: number;
+  /** Of an acknowledgement. */
+  readonly acknowledged?: number;
 }
 
 /** Counts the deliveries of a replay by their marks. */
-export type CountMarks = (job: Pick<ReplayJob, "id" | "status">) => Promise<MarkCounts>;
+export type CountMarks = (job: Pick<ReplayJob, "id" | "status" | "source">) => Promise<MarkCounts>;
 
 const hiddenDetail = "The replay stopped because of an internal error.";
 const noMarks: MarkCounts = { published: 0, delivered: 0, failed: 0 };
@@ -59,27 +61,40 @@ export function replaysOfPage(
  *
  * @param labels names of the configured partners by partner key
  */
-export function requestOf(
-  { source, filter, requestedBy, redriven }: ReplayJob,
-  labels: ReadonlyMap<string, string>,
-): Omit<ReplaySummary, keyof Replay> {
+export function requestOf(job: ReplayJob, labels: ReadonlyMap<string, string>): Omit<ReplaySummary, keyof Replay> {
+  const { source, filter, requestedBy, redriven } = job;
   const own = redriven ?? (source.kind === "dead_letters" ? labels.get(source.partner) : undefined);
   const named = own === undefined ? filter.partners : [own];
   return {
-    kind: source.kind === "dead_letters" ? "redrive" : "replay",
+    kind: actionOf(job),
     requested_by: requestedBy ?? null,
     filter: {
       partners: named.filter((label) => label !== noPartner),
       types: filter.types,
       only_failed: filter.onlyFailed,
     },
-    window: source.kind === "window" ? windowOf(source) : null,
-    event_ids: source.kind === "window" ? null : (source.eventIds?.length ?? null),
+    window: windowOf(job),
+    event_ids: idsOf(source)?.length ?? null,
+    ...reasonOf(source),
   };
 }
 
-function windowOf({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }): ReplaySummary["window"] {
-  return { from: fromMs === 0 ? null : new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
+function windowOf({ source, createdAt }: ReplayJob): ReplaySummary["window"] {
+  if (source.kind !== "window" && source.kind !== "selected_dead_letters") return null;
+  const { fromMs = 0, toMs } = source;
+  if (fromMs === 0 && toMs === undefined) return null;
+  const to = toMs === undefined ? createdAt : new Date(toMs).toISOString();
+  return { from: fromMs === 0 ? null : new Date(fromMs).toISOString(), to };
+}
+
+function idsOf(source: ReplayJob["source"]): readonly string[] | undefined {
+  if (source.kind === "window") return undefined;
+  return source.kind === "selected_dead_letters" ? (source.eventIds ?? source.letterIds) : source.eventIds;
+}
+
+function reasonOf(source: ReplayJob["source"]): Pick<ReplaySummary, "reason"> {
+  const reason = "reason" in source ? source.reason : undefined;
+  return reason === undefined || reason === "*" ? {} : { reason };
 }
 
 function placeOf({ createdAt, id }: ReplayJob): ReplayPlace {
@@ -95,11 +110,17 @@ function byNewest(a: ReplayPlace, b: ReplayPlace): number {
 /** Creates the counter of marks. It remembers the counts that change no more. */
 export function createCountMarks({ replays }: Pick<ReplayDeps, "replays">): CountMarks {
   const finals = new BoundedMap<string, MarkCounts>(finalCountsMax);
-  return async ({ id, status }) => {
+  return async (job) => {
+    const { id, status } = job;
     // A queued replay has no counts. Reading them would only add requests that can fail.
-    if (status === "queued") return noMarks;
+    if (status === "queued") return actionOf(job) === "acknowledge" ? { ...noMarks, acknowledged: 0 } : noMarks;
     const known = finals.get(id);
     if (known !== undefined) return known;
+    if (actionOf(job) === "acknowledge") {
+      const acknowledged = await replays.count(id, "acknowledged");
+      if (status === "completed") finals.set(id, { ...noMarks, acknowledged });
+      return { ...noMarks, acknowledged };
+    }
     const [published, delivered, failed] = await Promise.all([
       replays.count(id, "published"),
       replays.count(id, "delivered"),
@@ -113,10 +134,14 @@ export function createCountMarks({ replays }: Pick<ReplayDeps, "replays">): Coun
 
 /** The response about a replay, for a caller that may read it. */
 export async function responseOf(countMarks: CountMarks, job: ReplayJob, caller: ReplayCaller): Promise<Replay> {
-  const { id, status, createdAt, tally, detail } = job;
-  const { matched, inProgress, tooOld, missing } = tally;
+  const { id, status, createdAt, tally, detail, expected } = job;
+  const { inProgress, tooOld, missing } = tally;
+  const marks = await countMarks(job);
+  // A chunk that is repeated after a crash finds fewer dead letters.
+  const matched = Math.max(tally.matched, marks.published + (marks.acknowledged ?? 0) + inProgress + tooOld);
   const read = { matched, in_progress: inProgress, too_old: tooOld, missing };
+  const known = expected === undefined ? {} : { expected };
   // The detail may describe internals, so callers that are narrowed to partners do not get it.
   const shown = detail === undefined || !isNarrowed(caller) ? (detail ?? null) : hiddenDetail;
-  return { replay_id: id, status, created_at: createdAt, ...read, ...(await countMarks(job)), detail: shown };
+  return { replay_id: id, status, created_at: createdAt, ...read, ...marks, ...known, detail: shown };
 }

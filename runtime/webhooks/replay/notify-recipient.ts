@@ -25,6 +25,7 @@ export async function notifyRecipient(
   partner: Partner,
   { eventId, attemptsBefore, attempt, producer }: DeadLetter,
   note: string | undefined,
+  timeoutMsMax = Infinity,
 ): Promise<NotifyResult | null> {
   const { now, installation, version } = context;
   const { config, signers } = partner;
@@ -55,7 +56,7 @@ export async function notifyRecipient(
     url,
     headers,
     body,
-    timeoutMs: endpoint.timeoutMs,
+    timeoutMs: Math.min(endpoint.timeoutMs, timeoutMsMax),
     networks,
   });
   return outcome.kind === "response"

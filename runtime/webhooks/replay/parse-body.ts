@@ -6,15 +6,16 @@ import {
   filterMax,
   noteCharactersMax,
   ratePerSecondMax,
-  RedriveRequest as redriveForm,
   replayForm,
   windowBounds,
 } from "../../../api/replays.ts";
+import { acknowledgeForm, redriveForm, selectionFilters } from "../../../api/selections.ts";
 import type { Static } from "../../../api/schema.ts";
 import type { ErrorObject, ValidateFunction } from "ajv";
 import type { Ajv2020 } from "ajv/dist/2020.js";
 import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import { isCalendarTime } from "../events/envelope.ts";
+import type { SelectionAction } from "./replay-job.ts";
 
 const timeForm = new RegExp(writtenTime.pattern, "u");
 
@@ -22,7 +23,13 @@ const timeForm = new RegExp(writtenTime.pattern, "u");
 export const isTime = (value: unknown): value is string => isCalendarTime(value, timeForm);
 
 /** Schemas of the bodies, which {@link parseBody} checks. */
-const requestForms = { replay: replayForm, redrive: redriveForm, ack: ackForm, ping: PingRequest };
+const requestForms = {
+  replay: replayForm,
+  redrive: redriveForm,
+  acknowledge: acknowledgeForm,
+  ack: ackForm,
+  ping: PingRequest,
+};
 
 const ids = "1 to 128 visible ASCII characters without spaces";
 const yesOrNo = "true or false";
@@ -45,6 +52,8 @@ const mustBe: Readonly<Record<string, string>> = {
   reason: "a reason like status_404",
   note: `a string of at most ${noteCharactersMax} characters`,
   tenant: "1 to 64 of A-Z, a-z, 0-9, _ and -",
+  dead_letter_ids: `1 to ${eventIdsMax} ids of dead letters, as lists return them`,
+  all: "true; leave it out to select by the other members",
 };
 
 type Forms = typeof requestForms;
@@ -129,14 +138,19 @@ export interface ReplayRequest {
   readonly force: boolean;
 }
 
-/** The valid body of `POST /webhooks/dead-letters/redrive`. */
-interface RedriveRequest extends Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
-  /** `namespace/name`. */
-  readonly partner: string;
-  /** @default all reasons */
+/** The valid body of a redrive or of an acknowledgement: dead letters that have all of these members. */
+export interface SelectionRequest extends Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
+  /** `namespace/name`. @default all partners of the caller */
+  readonly partner?: string;
   readonly reason?: string;
-  /** @default all events */
+  /** @default all tenants of the caller */
+  readonly tenant?: string;
+  /** Start by the end of the delivery, Unix milliseconds. */
+  readonly fromMs?: number;
+  readonly toMs?: number;
   readonly eventIds?: readonly string[];
+  readonly letterIds?: readonly string[];
+  readonly note?: string;
 }
 
 /** The valid body of `POST /webhooks/ack`. */
@@ -183,10 +197,28 @@ function sourceProblems(body: Bodies["replay"]): readonly FieldError[] {
 }
 
 /** @throws ApiError `invalid_json`, or `invalid_request` with every invalid field */
-export async function parseRedriveRequest(bytes: Uint8Array): Promise<RedriveRequest> {
-  const body = await parseBody("redrive", bytes);
-  const { reason, event_ids } = body;
-  return { ...common(body), partner: body.partner, ...given({ reason, eventIds: event_ids }) };
+export async function parseSelection(name: SelectionAction, bytes: Uint8Array): Promise<SelectionRequest> {
+  const body: Bodies["acknowledge"] = await parseBody(name, bytes, selectionProblems);
+  const { partner, reason, tenant, from, to, event_ids: eventIds, dead_letter_ids: letterIds, note } = body;
+  return {
+    ...common(body),
+    ...given({ partner, reason, tenant, eventIds, letterIds, note }),
+    ...(from === undefined ? {} : { fromMs: Date.parse(from) }),
+    ...(to === undefined ? {} : { toMs: Date.parse(to) }),
+  };
+}
+
+/** An empty body selects nothing, so that a forgotten filter does not select everything. */
+function selectionProblems(body: Bodies["acknowledge"]): readonly FieldError[] {
+  const { from, to } = body;
+  const problems: FieldError[] = [];
+  if (selectionFilters.every((name) => body[name as keyof typeof body] === undefined)) {
+    const detail = "partner or another filter is required; all: true selects all dead letters";
+    problems.push({ field: "partner", code: "required", detail });
+  }
+  if (isTime(from) && isTime(to) && Date.parse(from) >= Date.parse(to))
+    problems.push({ field: "to", code: "invalid", detail: "to must be later than from" });
+  return problems;
 }
 
 /** @throws ApiError `invalid_json`, or `invalid_request` with every invalid field */
@@ -195,7 +227,9 @@ export async function parseAckRequest(bytes: Uint8Array): Promise<AckRequest> {
   return { eventId: event_id, partner: of, ...given({ note, tenant }) };
 }
 
-function common(body: Bodies["replay"] | Bodies["redrive"]): Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
+function common(
+  body: Bodies["replay"] | Bodies["acknowledge"],
+): Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
   return {
     types: body.types ?? [],
     dryRun: body.dry_run ?? false,

@@ -1,5 +1,5 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { deadLetterKeys, readDeadLetters, type DeadLetter } from "../records/dead-letter-record.ts";
+import { deadLetterKeys, parseDeadLetter, readDeadLetters, type DeadLetter } from "../records/dead-letter-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -7,7 +7,9 @@ import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
 import { tenantToScan } from "../events/tenants.ts";
+import type { SelectedLetter } from "./acknowledge-letter.ts";
 import type { ReplayJob, ReplaySource, ReplaySpec } from "./replay-job.ts";
+import type { SelectedLetters } from "./selected-letters.ts";
 
 /** One delivery of a chunk. */
 export interface ReplayUnit {
@@ -29,6 +31,8 @@ export interface ReplayUnit {
 /** Consecutive deliveries of a replay. */
 export interface ReplayChunk {
   readonly units: readonly ReplayUnit[];
+  /** Dead letters to acknowledge. @default none */
+  readonly letters?: readonly SelectedLetter[];
   /** Requested event ids that are not stored. */
   readonly missing: number;
   /** Start of the next chunk. */
@@ -39,9 +43,10 @@ export interface ReplayChunk {
 export type ReadDeps = Pick<DeliveryContext, "events" | "deadLetters"> & {
   /** Partners of the configuration. */
   readonly partners: () => readonly Partner[];
+  readonly selectedLetters: SelectedLetters;
 };
 
-type Place = Pick<ReplayJob, "source" | "filter" | "tenants" | "partners" | "cursor">;
+type Place = Pick<ReplayJob, "id" | "source" | "filter" | "tenants" | "partners" | "cursor">;
 
 /** Reads the next chunk, of at most `countMax` events. */
 export async function readChunk(deps: ReadDeps, job: Place, countMax: number): Promise<ReplayChunk> {
@@ -53,6 +58,8 @@ export async function readChunk(deps: ReadDeps, job: Place, countMax: number): P
       return readWindow(deps, job, source, countMax);
     case "dead_letters":
       return readDeadLetterChunk(deps, job, source, countMax);
+    case "selected_dead_letters":
+      return readSelected(deps, job, source, countMax);
     default:
       throw new Error(`unknown source ${String(source satisfies never)}`);
   }
@@ -141,7 +148,7 @@ async function readDeadLetterChunk(
   });
   const inside = messages.filter(({ seq }) => seq <= source.lastSeq);
   const matches = matcherOf(job);
-  const units = inside.flatMap((message) => deadLetterUnit(message, partner) ?? []);
+  const units = inside.flatMap(({ data }) => unitOf(parseDeadLetter(data), partner) ?? []);
   const { eventIds } = source;
   return {
     units: units.filter((unit) => matches(unit) && (eventIds === undefined || eventIds.includes(unit.eventId))),
@@ -151,9 +158,19 @@ async function readDeadLetterChunk(
   };
 }
 
+async function readSelected(
+  { selectedLetters }: ReadDeps,
+  job: Place,
+  source: Extract<ReplaySource, { kind: "selected_dead_letters" }>,
+  countMax: number,
+): Promise<ReplayChunk> {
+  const { letters, ...chunk } = await selectedLetters.read(job, source, countMax);
+  if (source.action === "acknowledge") return { ...chunk, units: [], letters };
+  return { ...chunk, units: letters.flatMap(({ deadLetter, partner }) => unitOf(deadLetter, partner) ?? []) };
+}
+
 /** Undefined for the dead letter of an unreadable message, and for a removed partner. */
-function deadLetterUnit({ data }: StoredMessage, partner: Partner | undefined): ReplayUnit | undefined {
-  const deadLetter = parseDeadLetter(data);
+function unitOf(deadLetter: DeadLetter | undefined, partner: Partner | undefined): ReplayUnit | undefined {
   if (deadLetter === undefined || partner === undefined) return undefined;
   const { tenant, eventId, type, generation, attempt, attemptsBefore, endedAt } = deadLetter;
   return {
@@ -173,16 +190,6 @@ function deadLetterUnit({ data }: StoredMessage, partner: Partner | undefined): 
 
 function optionalFields({ producer, trace }: Pick<ReplayUnit, "producer" | "trace">) {
   return { ...(producer === undefined ? {} : { producer }), ...(trace === undefined ? {} : { trace }) };
-}
-
-/** Parses a dead letter; undefined for that of an unreadable message. */
-export function parseDeadLetter(data: Uint8Array): DeadLetter | undefined {
-  try {
-    const value = JSON.parse(Buffer.from(data).toString()) as Partial<DeadLetter> | null;
-    return value?.did !== undefined && value.eventId !== undefined ? (value as DeadLetter) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function matcherOf({ filter, tenants }: Pick<ReplaySpec, "filter" | "tenants">): Matcher {

@@ -35,7 +35,31 @@ export type ReplaySource =
       readonly eventIds?: readonly string[];
       /** Dead letters up to this sequence, so that a redrive does not repeat its own dead letters. */
       readonly lastSeq: number;
+    }
+  /**
+   * Dead letters of several partners, or by more than a reason. A pod of an earlier version fails to read its chunks,
+   * so that it never redrives what the selection leaves out; the next pod continues.
+   */
+  | {
+      readonly kind: "selected_dead_letters";
+      readonly action: SelectionAction;
+      /** @default all reasons */
+      readonly reason?: string;
+      /** Start by the end of the delivery, Unix milliseconds. */
+      readonly fromMs?: number;
+      /** Exclusive. */
+      readonly toMs?: number;
+      /** Only these events. @default all */
+      readonly eventIds?: readonly string[];
+      /** Only these dead letters. @default all */
+      readonly letterIds?: readonly string[];
+      /** Of an acknowledgement. */
+      readonly note?: string;
+      readonly lastSeq: number;
     };
+
+/** What a job does with selected dead letters. */
+export type SelectionAction = "redrive" | "acknowledge";
 
 /** Selects deliveries. An empty list selects all. */
 interface ReplayFilter {
@@ -61,6 +85,8 @@ export interface ReplaySpec {
   readonly partners?: readonly string[];
   /** Client of the token that requested it. @default unknown, as in replays of earlier versions */
   readonly requestedBy?: string;
+  /** Number of dead letters when it was requested. @default unknown */
+  readonly expected?: number;
   /** For dead letters: `namespace/name` of their partner. @default unknown, as in redrives of earlier versions */
   readonly redriven?: string;
 }
@@ -111,6 +137,12 @@ export interface ReplayCaller extends PartnerAccess {
 
 /** A label that no partner has, for a filter that matches none. An empty filter would match all. */
 export const noPartner = "/";
+
+/** What a job does. */
+export function actionOf({ source }: Pick<ReplayJob, "source">): "replay" | SelectionAction {
+  if (source.kind === "selected_dead_letters") return source.action;
+  return source.kind === "dead_letters" ? "redrive" : "replay";
+}
 
 /** True when the replay has ended. */
 export function isOver({ status }: Pick<ReplayJob, "status">): boolean {

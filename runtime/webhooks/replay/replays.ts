@@ -1,9 +1,8 @@
 import type { DryRun, Replay, ReplaySummary } from "../../../api/replays.ts";
+import { deadLettersPerJobMax } from "../../../api/selections.ts";
 import { randomUUID } from "node:crypto";
 import { orEventsUnavailable, ApiError, invalidField } from "../../errors/api-error.ts";
 import { visibleSeq, type HistoryDeps } from "../history/history.ts";
-import { mayNamePartner, type PartnerAccess } from "../history/partner-access.ts";
-import type { Partner } from "../partners/partner.ts";
 import {
   replaysOfPage,
   requestOf,
@@ -13,9 +12,10 @@ import {
   responseOf,
   type CountMarks,
 } from "./list-replays.ts";
+import { partnerNamed } from "./partner-named.ts";
+import { lettersUnavailable, selectionSpec, specOf, tooManyLetters } from "./selection-spec.ts";
 import { readChunk } from "./read-chunk.ts";
 import {
-  accessOf,
   mayReadReplay,
   type ReplayCaller,
   isOver,
@@ -25,8 +25,11 @@ import {
   type ReplaySource,
   type ReplaySpec,
   type ReplayStore,
+  type SelectionAction,
+  actionOf,
 } from "./replay-job.ts";
-import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./parse-body.ts";
+import { parseReplayRequest, parseSelection, type ReplayRequest } from "./parse-body.ts";
+import type { LetterCount } from "./selected-letters.ts";
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
 
 /** Replays and redrives, for callers. */
@@ -40,6 +43,8 @@ const storedReplaysMax = 400;
 const countedAtOnceMax = 16;
 const dryRunMs = 10_000;
 const dryRunEventsMax = 256;
+/** Dead letters of a dry run that are read, for those in progress. More are only counted. */
+const lettersReadMax = 1_000;
 const busySeconds = 30;
 const idForm = /^[\w-]{1,64}$/u;
 
@@ -48,11 +53,20 @@ export type ReplaysDeps = ReplayDeps & HistoryDeps;
 export function createReplays(deps: ReplaysDeps, store: ReplayStore) {
   const countMarks = createCountMarks(deps);
   const take = async (spec: ReplaySpec, isDryRun: boolean, caller: ReplayCaller): Promise<Replay | DryRun> => {
-    const job = newJob(spec, deps.now());
-    if (isDryRun) return count(deps, job);
+    const isReplay = actionOf(spec) === "replay";
+    const counted = isReplay
+      ? undefined
+      : await orEventsUnavailable(() => deps.selectedLetters.count(spec), lettersUnavailable);
+    const job = newJob(spec, deps.now(), counted);
+    if (isDryRun) return dryRun(deps, job, counted);
+    if (counted !== undefined && counted.matched > deadLettersPerJobMax) throw tooManyLetters(job, counted);
     await makeSpace(store);
     await store.save(job);
     return responseOf(countMarks, job, caller);
+  };
+  const select = async (action: SelectionAction, body: Uint8Array, caller: ReplayCaller): Promise<Replay | DryRun> => {
+    const request = await parseSelection(action, body);
+    return take(await selectionSpec(deps, action, request, caller), request.dryRun, caller);
   };
   const visible = async (id: string, caller: ReplayCaller): Promise<ReplayJob> => {
     const job = idForm.test(id) ? await store.get(id) : undefined;
@@ -68,24 +82,24 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore) {
       const source = await sourceOf(deps, request, caller);
       return take(specOf(request, source, caller), request.dryRun, caller);
     },
-    /** The same for dead letters of one partner. @throws ApiError */
-    redrive: async (body: Uint8Array, caller: ReplayCaller) => {
-      const request = await parseRedriveRequest(body);
-      const partner = partnerNamed(deps.partners(), request.partner, caller);
-      const { reason = "*", eventIds } = request;
-      const lastSeq = await deps.deadLetters.lastSeq();
-      const ids = eventIds === undefined ? {} : { eventIds };
-      const source = { kind: "dead_letters", partner: partner.key, reason, lastSeq, ...ids } as const;
-      const spec = specOf({ ...request, partners: [], onlyFailed: false, force: true }, source, caller);
-      return take({ ...spec, redriven: partner.label }, request.dryRun, caller);
-    },
+    /** The same for dead letters. @throws ApiError */
+    redrive: (body: Uint8Array, caller: ReplayCaller) => select("redrive", body, caller),
+    /** Stores a job that acknowledges dead letters, or counts them for a dry run. @throws ApiError */
+    acknowledge: (body: Uint8Array, caller: ReplayCaller) => select("acknowledge", body, caller),
     /** The stored replays that the caller may read, the newest first. @throws ApiError `events_unavailable` */
     list: (query: ReplayQuery, caller: ReplayCaller) => listReplays(deps, store, countMarks, query, caller),
     /** @throws ApiError `replay_not_found` */
     get: async (id: string, caller: ReplayCaller) => responseOf(countMarks, await visible(id, caller), caller),
-    /** Ends a replay. Deliveries that it has published continue. @throws ApiError `replay_not_found` */
-    cancel: async (id: string, caller: ReplayCaller) => {
+    /**
+     * Ends a replay. Deliveries that it has published continue.
+     *
+     * @param scopes of the token. @default all
+     * @throws ApiError `replay_not_found`, `scope_missing`
+     */
+    cancel: async (id: string, caller: ReplayCaller, scopes?: readonly string[]) => {
       const job = await visible(id, caller);
+      const scope = actionOf(job) === "acknowledge" ? "webhooks:ack" : "webhooks:replay";
+      if (scopes?.includes(scope) === false) throw new ApiError("scope_missing", `The token needs the scope ${scope}.`);
       if (isOver(job)) return responseOf(countMarks, job, caller);
       await store.cancel(id);
       return responseOf(countMarks, { ...job, status: "cancelled" }, caller);
@@ -118,32 +132,11 @@ async function listReplays(
   }, "The replay store does not respond");
 }
 
-/** Finds a partner by name. One that the caller may not see counts as absent. @throws ApiError `partner_not_found` */
-export function partnerNamed(partners: readonly Partner[], label: string, access: PartnerAccess): Partner {
-  const partner = mayNamePartner(access, label) ? partners.find((one) => one.label === label) : undefined;
-  if (partner === undefined) throw new ApiError("partner_not_found", `The partner ${label} does not exist.`);
-  return partner;
-}
-
-function newJob(spec: ReplaySpec, nowMs: number): ReplayJob {
+function newJob(spec: ReplaySpec, nowMs: number, counted: LetterCount | undefined): ReplayJob {
   const createdAt = new Date(nowMs).toISOString();
-  const cursor = spec.source.kind === "dead_letters" ? 1 : 0;
-  return { ...spec, id: randomUUID(), createdAt, status: "queued", cursor, tally: noTally };
-}
-
-function specOf(
-  {
-    types,
-    partners,
-    onlyFailed,
-    ratePerSecond,
-    force,
-  }: Pick<ReplayRequest, "types" | "partners" | "onlyFailed" | "ratePerSecond" | "force">,
-  source: ReplaySource,
-  caller: ReplayCaller,
-): ReplaySpec {
-  const access = accessOf(caller, { partners, types, onlyFailed });
-  return { source, ratePerSecond, force, ...access, requestedBy: caller.client };
+  const cursor = actionOf(spec) === "replay" ? 0 : 1;
+  const expected = counted?.isExact === true ? { expected: counted.matched } : {};
+  return { ...spec, ...expected, id: randomUUID(), createdAt, status: "queued", cursor, tally: noTally };
 }
 
 async function sourceOf(deps: ReplaysDeps, request: ReplayRequest, caller: ReplayCaller): Promise<ReplaySource> {
@@ -186,6 +179,15 @@ async function makeSpace(store: ReplayStore): Promise<void> {
   const over = jobs.filter(isOver).toSorted((a, b) => a.createdAt.localeCompare(b.createdAt));
   const surplus = Math.max(0, jobs.length + 1 - storedReplaysMax);
   await Promise.all(over.slice(0, surplus).map(({ id }) => store.drop(id)));
+}
+
+/** Counts dead letters exactly where the index can; only few are read, for those in progress. */
+async function dryRun(deps: ReplayDeps, job: ReplayJob, counted: LetterCount | undefined): Promise<DryRun> {
+  if (actionOf(job) === "replay") return count(deps, job);
+  const limit = deadLettersPerJobMax;
+  if (counted === undefined || counted.matched <= lettersReadMax) return { ...(await count(deps, job)), limit };
+  const { matched, isExact: complete } = counted;
+  return { dry_run: true, matched, in_progress: 0, too_old: 0, missing: 0, complete, limit };
 }
 
 async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRun> {

@@ -1,19 +1,23 @@
 import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import { isUnstored, parseAttempts, type AttemptRecord } from "../records/attempt-records.ts";
-import { deadLettersOfDelivery } from "../records/dead-letter-record.ts";
+import { deadLettersOfDelivery, parseDeadLetter } from "../records/dead-letter-record.ts";
 import { deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
 import { parseHandled } from "../records/event-record.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readStoredMessages } from "../delivery/redelivery.ts";
+import { acknowledgeLetter, type AcknowledgeDeps } from "./acknowledge-letter.ts";
 import { decideReplay, type DeliveryState, type ReplayCandidate, type ReplayDecision } from "./decide-replay.ts";
-import { parseDeadLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
+import type { ReadDeps, ReplayChunk, ReplayUnit } from "./read-chunk.ts";
 import type { ReplayPace } from "./replay-pace.ts";
 import { noTally, sumOf, tallied, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 import { NoReplyError } from "../../nats/connection/requests.ts";
 
 export interface ReplayDeps
-  extends ReadDeps, Pick<DeliveryContext, "deliveries" | "attempts" | "now" | "clock" | "log" | "ending"> {
+  extends
+    ReadDeps,
+    Omit<AcknowledgeDeps, "deadLetters">,
+    Pick<DeliveryContext, "deliveries" | "attempts" | "now" | "clock" | "log" | "ending"> {
   readonly replays: ReplaysStream;
 }
 
@@ -36,18 +40,24 @@ const hopsMax = 8;
 const tooLargeCode = 10054;
 
 /**
- * Publishes the deliveries of a chunk. A repetition of the same chunk finds the published deliveries and changes
- * nothing.
+ * Publishes the deliveries of a chunk, or acknowledges its dead letters. A repetition of the same chunk finds what is
+ * done and changes nothing.
  *
  * @throws Error when a delivery cannot be stored now; the chunk must be repeated
  */
 export async function runChunk(
   deps: RunDeps,
   job: ReplayJob,
-  { units, missing }: ReplayChunk,
+  { units, missing, letters = [] }: ReplayChunk,
 ): Promise<{ readonly tally: ReplayTally; readonly published: number }> {
-  let tally: ReplayTally = { ...noTally, missing };
-  let published = 0;
+  let tally: ReplayTally = { ...noTally, missing, matched: letters.length };
+  let published = letters.length;
+  for (let start = 0; start < letters.length; start += unitsAtOnceMax) {
+    if (!deps.isLeader()) throw new NotLeader(`another pod may run the job ${job.id}`);
+    await Promise.all(
+      letters.slice(start, start + unitsAtOnceMax).map((letter) => acknowledgeLetter(deps, job, letter)),
+    );
+  }
   for (let start = 0; start < units.length; start += unitsAtOnceMax) {
     const kinds = await Promise.all(
       units.slice(start, start + unitsAtOnceMax).map((unit) => replayOne(deps, job, unit)),
@@ -62,9 +72,9 @@ export async function runChunk(
 export async function countChunk(
   deps: ReplayDeps,
   job: ReplayJob,
-  { units, missing }: ReplayChunk,
+  { units, missing, letters = [] }: ReplayChunk,
 ): Promise<ReplayTally> {
-  let tally: ReplayTally = { ...noTally, missing };
+  let tally: ReplayTally = { ...noTally, missing, matched: letters.length };
   for (let start = 0; start < units.length; start += unitsAtOnceMax) {
     const some = units.slice(start, start + unitsAtOnceMax);
     const kinds = await Promise.all(some.map(async (unit) => (await decide(deps, job, unit)).kind));

@@ -1,3 +1,4 @@
+import { deadLettersPerJobMax } from "../../../api/selections.ts";
 import { refilled, spent, type Bucket } from "../../../limits/token-bucket.ts";
 import { type ReplayStore, isOver, sumOf, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 import { createReplayPace, paceMsMax } from "./replay-pace.ts";
@@ -6,6 +7,7 @@ import { afterFailure, pauseAfterFailures, runChunk, type ReplayDeps, type RunDe
 
 /** Events of one chunk. */
 const chunkEventsMax = 32;
+const fullDetail = `Stopped at the limit of ${deadLettersPerJobMax} dead letters. Send the request again for the rest.`;
 /** Time of one run. */
 const runMsMax = 1_000;
 
@@ -77,7 +79,7 @@ async function runNext(
     // The next leader continues from the last stored chunk; an older state would set it back.
     if (!deps.isLeader()) return undefined;
     await store.save(next);
-    return chunk.isEnd ? undefined : next;
+    return isOver(next) ? undefined : next;
   } catch (error) {
     if (!deps.isLeader()) return undefined;
     // A state that cannot be stored now is stored after the next failure.
@@ -88,7 +90,10 @@ async function runNext(
 
 function afterChunk(job: ReplayJob, { cursor, isEnd }: ReplayChunk, tally: ReplayTally): ReplayJob {
   const { detail: _detail, failingSince: _failingSince, ...rest } = job;
-  return { ...rest, status: isEnd ? "completed" : "running", cursor, tally: sumOf(job.tally, tally) };
+  const sum = sumOf(job.tally, tally);
+  const isFull = !isEnd && job.source.kind === "selected_dead_letters" && sum.matched >= deadLettersPerJobMax;
+  const over = isFull ? { detail: fullDetail } : {};
+  return { ...rest, ...over, status: isEnd || isFull ? "completed" : "running", cursor, tally: sum };
 }
 
 /** Stores and logs the failure of a chunk, and pauses the replay. The pause grows with each failure in a row. */

@@ -148,6 +148,7 @@ async function replayBuckets(): Promise<Readonly<Record<string, string>>> {
     partners: () => [own],
     deadLetters: { lastSeq: async () => 12 },
     replays: { count: async () => 0 },
+    selectedLetters: { count: async () => ({ matched: 2, isExact: true }) },
   };
   const replays = createReplays(deps as unknown as ReplaysDeps, store);
   const caller = { client: "support", tenants: ["*"] };
@@ -158,6 +159,11 @@ async function replayBuckets(): Promise<Readonly<Record<string, string>>> {
   const span = take();
   await replays.redrive(Buffer.from('{"partner":"default/one","event_ids":["e-1"]}'), caller);
   const redrive = take();
+  await replays.acknowledge(
+    Buffer.from('{"partner":"default/one","reason":"status_404","from":"2026-01-01T00:00:00Z","note":"by phone"}'),
+    caller,
+  );
+  const acknowledgement = take();
   await store.save(longJob);
   const long = take();
   await store.cancel("r-1");
@@ -165,6 +171,7 @@ async function replayBuckets(): Promise<Readonly<Record<string, string>>> {
     "replay of event ids": ids,
     "replay of a window": span,
     "redrive of dead letters": redrive,
+    "acknowledgement of selected dead letters": acknowledgement,
     "replay with everything that it may have": long,
     "cancelled replay": take(),
   };

@@ -1,11 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../../runtime/errors/api-error.ts";
-import {
-  readCountsPartner,
-  readDeadLetterQuery,
-  readReplayQuery,
-  replayCursor,
-} from "../../../../runtime/http/routes/event-query.ts";
+import { readCountsQuery, readDeadLetterQuery } from "../../../../runtime/http/routes/dead-letter-query.ts";
+import { readReplayQuery, replayCursor } from "../../../../runtime/http/routes/event-query.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
 
 const parameters = (query: string) => queryParameters(`/?${query}`);
@@ -41,10 +37,17 @@ describe("a list of dead letters", () => {
     expect(refusalOf(() => readDeadLetterQuery(parameters(query)))).toEqual([code, field]);
   });
 
-  test("counts take a partner alone", () => {
-    expect(readCountsPartner(parameters("partner=shop/one"))).toBe("shop/one");
-    expect(readCountsPartner(parameters(""))).toBeUndefined();
-    expect(refusalOf(() => readCountsPartner(parameters("reason=status_404")))[0]).toBe("unknown_parameter");
+  test("counts take the same filters, and a member to group by", () => {
+    const fromMs = Date.UTC(2026, 0, 1);
+    expect(readCountsQuery(parameters("group_by=reason&type=payout.*&tenant=acme&from=2026-01-01T00:00:00Z"))).toEqual({
+      filter: { type: "payout.*", tenant: "acme", fromMs },
+      groupBy: "reason",
+    });
+    expect(readCountsQuery(parameters(""))).toEqual({ filter: {}, groupBy: undefined });
+    expect(refusalOf(() => readCountsQuery(parameters("group_by=status")))).toEqual(["invalid_request", "group_by"]);
+    expect(refusalOf(() => readCountsQuery(parameters("order=desc")))[0]).toBe("unknown_parameter");
+    const turned = "from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z";
+    expect(refusalOf(() => readCountsQuery(parameters(turned)))).toEqual(["invalid_window", "from"]);
   });
 });
 

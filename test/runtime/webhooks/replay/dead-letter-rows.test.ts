@@ -23,7 +23,7 @@ const facts = fc.record({
   partner: fc.constantFrom(...keys),
   reason: fc.constantFrom("status_404", "connect", "unreadable"),
   did: fc.constant("did"),
-  storedAtMs: fc.integer({ min: 1, max: 9_999 }),
+  endedAtMs: fc.integer({ min: 1, max: 9_999 }),
   about: fc.option(
     fc.record({ tenant: fc.constantFrom("acme", "vega"), label: fc.constantFrom("shop/one", "shop/gone") }),
     { nil: undefined },
@@ -44,12 +44,12 @@ describe("counts of dead letters", () => {
         const { about, ...head } = one;
         return rowOf({ ...head, seq: index + 1, ...(about === undefined ? {} : { about }) }, kinds);
       });
-      const visible = all.flatMap(({ partner, reason, about, storedAtMs }) => {
+      const visible = all.flatMap(({ partner, reason, about, endedAtMs }) => {
         if (about === undefined || reason === "unreadable") return [];
         const label = labels.get(partner) ?? (partner === partnerKey(about.label) ? about.label : undefined);
         const isTenant = includesTenant(caller.tenants, about.tenant);
         const isVisible = label !== undefined && mayNamePartner(caller, label) && isTenant;
-        return isVisible ? [{ name: `${label} ${reason}`, storedAtMs }] : [];
+        return isVisible ? [{ name: `${label} ${reason}`, endedAtMs }] : [];
       });
       const expected = [...Map.groupBy(visible, ({ name }) => name)].map(([name, { length }]) => `${name} ${length}`);
       const { counts } = countRows(rows, { caller, labels });
@@ -58,7 +58,7 @@ describe("counts of dead letters", () => {
       );
       expect(counts.map(({ count }) => count)).toEqual(counts.map(({ count }) => count).toSorted((a, b) => b - a));
       for (const { partner, reason, oldest_at: oldest, newest_at: newest } of counts) {
-        const times = visible.filter(({ name }) => name === `${partner} ${reason}`).map(({ storedAtMs }) => storedAtMs);
+        const times = visible.filter(({ name }) => name === `${partner} ${reason}`).map(({ endedAtMs }) => endedAtMs);
         expect([Date.parse(oldest), Date.parse(newest)]).toEqual([Math.min(...times), Math.max(...times)]);
       }
     });
@@ -77,7 +77,7 @@ describe("counts of dead letters", () => {
   });
 
   test("are incomplete as long as a letter that may count is unknown", () => {
-    const rows = [{ seq: 1, storedAtMs: 1, kind: old }];
+    const rows = [{ seq: 1, endedAtMs: 1, kind: old }];
     expect(countRows(rows, { caller: everyone, labels })).toEqual({ counts: [], isComplete: false });
     const other = { ...everyone, partners: ["shop/two"] };
     expect(countRows(rows, { caller: other, labels })).toEqual({ counts: [], isComplete: true });

@@ -3,7 +3,7 @@ import { deadLetterOf } from "../../../../runtime/webhooks/records/dead-letter-r
 import { readChunk, type ReadDeps } from "../../../../runtime/webhooks/replay/read-chunk.ts";
 import { compiled, firstAttempt } from "../memory-context.ts";
 
-const fromStart = { filter: { partners: [], types: [], onlyFailed: false }, tenants: ["*"], cursor: 1 };
+const fromStart = { id: "r1", filter: { partners: [], types: [], onlyFailed: false }, tenants: ["*"], cursor: 1 };
 
 test("a redriven delivery continues the numbers of its dead letter, even after the attempts have expired", async () => {
   const partner = compiled("one");

@@ -1,11 +1,7 @@
 import { eventIdsMax } from "../../../../api/replays.ts";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../../runtime/errors/api-error.ts";
-import {
-  parseAckRequest,
-  parseRedriveRequest,
-  parseReplayRequest,
-} from "../../../../runtime/webhooks/replay/parse-body.ts";
+import { parseAckRequest, parseReplayRequest, parseSelection } from "../../../../runtime/webhooks/replay/parse-body.ts";
 
 const bytes = (body: unknown): Uint8Array => Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 
@@ -19,6 +15,28 @@ async function refusal(step: () => Promise<unknown>): Promise<readonly string[]>
   }
   return [];
 }
+
+test("a selection has each of its filters", async () => {
+  const filters = { partner: "a/b", reason: "status_404", tenant: "acme", event_ids: ["e-1"], note: "by hand" };
+  const from = { from: "2026-01-01T00:00:00Z", dead_letter_ids: ["7-abcdefgh"] };
+  expect(await parseSelection("acknowledge", bytes({ ...filters, ...from }))).toEqual({
+    partner: "a/b",
+    reason: "status_404",
+    tenant: "acme",
+    eventIds: ["e-1"],
+    letterIds: ["7-abcdefgh"],
+    note: "by hand",
+    fromMs: Date.UTC(2026, 0, 1),
+    types: [],
+    dryRun: false,
+    ratePerSecond: 100,
+  });
+  expect(await parseSelection("redrive", bytes({ all: true }))).toEqual({
+    types: [],
+    dryRun: false,
+    ratePerSecond: 100,
+  });
+});
 
 describe("a request for a replay", () => {
   test("has defaults", async () => {
@@ -69,11 +87,30 @@ describe("a request for a replay", () => {
 });
 
 test.each<[string, () => Promise<unknown>, readonly string[]]>([
-  ["a redrive without a partner", () => parseRedriveRequest(bytes({})), ["invalid_request", "partner: required"]],
+  [
+    "a redrive without a filter",
+    () => parseSelection("redrive", bytes({ dry_run: true })),
+    ["invalid_request", "partner: required"],
+  ],
   [
     "a redrive of a reason with a wildcard",
-    () => parseRedriveRequest(bytes({ partner: "a/b", reason: "*" })),
+    () => parseSelection("redrive", bytes({ partner: "a/b", reason: "*" })),
     ["invalid_request", "reason: invalid"],
+  ],
+  [
+    "an acknowledgement of everything but not quite",
+    () => parseSelection("acknowledge", bytes({ all: false })),
+    ["invalid_request", "all: invalid"],
+  ],
+  [
+    "a selection that ends before it begins",
+    () => parseSelection("acknowledge", bytes({ from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z" })),
+    ["invalid_request", "to: invalid"],
+  ],
+  [
+    "a selection by ids of another list",
+    () => parseSelection("redrive", bytes({ dead_letter_ids: ["e-1"] })),
+    ["invalid_request", "dead_letter_ids: invalid"],
   ],
   [
     "an acknowledgement of nothing",

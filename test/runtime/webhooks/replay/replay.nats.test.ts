@@ -340,6 +340,114 @@ describe.concurrent("dead letters", () => {
   });
 });
 
+describe.concurrent("selected dead letters", () => {
+  const list = async ({ engine }: Case, more: object = {}, caller = everyone) => {
+    const { items } = await engine.deadLetters.list({ isNewestFirst: true, afterSeq: 0, limit: 50, ...more }, caller);
+    return items.toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1));
+  };
+  const idsIn = async (it: Case, more: object = {}, caller = everyone) =>
+    (await list(it, more, caller)).map(({ event_id: id }) => id);
+
+  /** Four dead letters of two reasons, two types and two tenants. */
+  async function fourLetters(context: Cleanup, healed = new Set<string>()): Promise<Case> {
+    const statuses = { "e-1": 404, "e-2": 422, "e-3": 404, "e-4": 404 };
+    const refuse = refusedBy(statuses);
+    const it = await caseOf(context, (delivery) => (healed.has(delivery.eventId) ? {} : refuse(delivery)));
+    const events = { "e-1": {}, "e-2": {}, "e-3": { type: "payment.failed" }, "e-4": { tenant: "other" } };
+    for (const [id, overrides] of Object.entries(events)) {
+      await it.ingest(eventBytes(id, overrides));
+      await untilLetters(it, Number(id.slice(2)));
+    }
+    return it;
+  }
+
+  test("are listed and counted by type, tenant and time, within the token", async (context) => {
+    const it = await fourLetters(context);
+    expect(await idsIn(it, { type: "payment.*" })).toEqual(["e-3"]);
+    expect(await idsIn(it, { tenant: "other" })).toEqual(["e-4"]);
+    expect(await idsIn(it, { tenant: "other" }, ofAcme)).toEqual([]);
+    const third = (await list(it)).find(({ event_id: id }) => id === "e-3");
+    const seq = Number(third?.dead_letter_id?.split("-")[0]);
+    const at = (await it.engine.deadLetters.list({ isNewestFirst: false, afterSeq: seq - 1, limit: 1 }, everyone))
+      .items;
+    expect(at).toMatchObject([{ event_id: "e-3" }]);
+    expect(await idsIn(it, { fromMs: Date.parse(third?.ended_at ?? "") })).toEqual(["e-3", "e-4"]);
+    expect(await idsIn(it, { toMs: Date.parse(third?.ended_at ?? "") })).toEqual(["e-1", "e-2"]);
+    const { counts } = await it.engine.deadLetters.counts({ type: "payout.*" }, "reason", everyone);
+    expect(counts).toMatchObject([
+      { partner: "*", reason: "status_404", count: 2, partners: 1 },
+      { partner: "*", reason: "status_422", count: 1, partners: 1 },
+    ]);
+    const byType = await it.engine.deadLetters.counts({}, "type", ofAcme);
+    expect(byType).toMatchObject({
+      isComplete: true,
+      counts: [
+        { type: "payout.processed", count: 2 },
+        { type: "payment.failed", count: 1 },
+      ],
+    });
+  });
+
+  test("are redriven by all filters, and by their ids alone", async (context) => {
+    const healed = new Set<string>();
+    const it = await fourLetters(context, healed);
+    const selection = { reason: "status_404", types: ["payout.*"], from: new Date(0).toISOString() };
+    const dry = await it.engine.replays.redrive(json({ ...selection, dry_run: true }), everyone);
+    expect(dry).toMatchObject({ matched: 2, complete: true, limit: 50_000 });
+    expect(await it.engine.replays.redrive(json({ ...selection, dry_run: true }), ofAcme)).toMatchObject({
+      matched: 1,
+    });
+    healed.add("e-1");
+    healed.add("e-4");
+    const first = replayed(await it.engine.replays.redrive(json(selection), ofAcme));
+    const done = await untilReplay(it, first.replay_id, { status: "completed", delivered: 1 });
+    expect(done).toMatchObject({ expected: 1, matched: 1, published: 1 });
+    expect(await idsIn(it)).toEqual(["e-2", "e-3", "e-4"]);
+    const [, , other] = await list(it);
+    const stale = { dead_letter_ids: [other?.dead_letter_id, `${other?.dead_letter_id?.split("-")[0]}1-abcdefgh`] };
+    expect(await it.engine.replays.redrive(json({ ...stale, dry_run: true }), ofAcme)).toMatchObject({
+      matched: 0,
+      missing: 2,
+    });
+    const second = replayed(await it.engine.replays.redrive(json(stale), everyone));
+    await untilReplay(it, second.replay_id, { status: "completed", matched: 1, missing: 1, delivered: 1 });
+    expect(await idsIn(it)).toEqual(["e-2", "e-3"]);
+  });
+
+  test("are acknowledged within the token, with a note and a notification, and counted exactly", async (context) => {
+    const it = await fourLetters(context);
+    const ackUrl = new URL("/webhooks/ack", it.partner.url).href;
+    it.engine.apply(configOf(withAck(partnerConfig("one", it.partner.url), ackUrl)));
+    const body = { all: true, note: "booked by hand" };
+    const { replay_id: id, acknowledged } = replayed(await it.engine.replays.acknowledge(json(body), ofAcme));
+    expect(acknowledged).toBe(0);
+    const done = await untilReplay(it, id, { status: "completed", acknowledged: 3 });
+    expect(done).toMatchObject({ expected: 3, matched: 3, published: 0, delivered: 0, failed: 0 });
+    expect(await idsIn(it)).toEqual(["e-4"]);
+    for (const event of ["e-1", "e-2", "e-3"])
+      expect((await it.engine.history.event(event, ["acme"]))?.deliveries).toMatchObject([{ handled: "manual" }]);
+    const notified = it.partner.received.filter(({ path }) => path === "/webhooks/ack");
+    expect(notified.map(({ eventId }) => eventId).toSorted()).toEqual(["e-1", "e-2", "e-3"]);
+    const [listed] = (await it.engine.replays.list({ limit: 1 }, ofAcme)).items;
+    expect(listed).toMatchObject({ replay_id: id, kind: "acknowledge", acknowledged: 3, window: null });
+    await expect(it.engine.replays.cancel(id, ofAcme, ["webhooks:replay"])).rejects.toMatchObject({
+      code: "scope_missing",
+    });
+    await expect(it.engine.replays.get(id, ofOther)).rejects.toMatchObject({ code: "replay_not_found" });
+  });
+
+  test("of a tenant or a partner that the token may not see are not selected", async (context) => {
+    const it = await fourLetters(context);
+    const tenant = it.engine.replays.acknowledge(json({ tenant: "other" }), ofAcme);
+    await expect(tenant).rejects.toMatchObject({ code: "tenant_forbidden" });
+    const ofTwo = { client: "two", tenants: ["*"], partners: ["default/two"] };
+    const partner = it.engine.replays.acknowledge(json({ partner: "default/one" }), ofTwo);
+    await expect(partner).rejects.toMatchObject({ code: "partner_not_found" });
+    const all = await it.engine.replays.acknowledge(json({ all: true, dry_run: true }), ofTwo);
+    expect(all).toMatchObject({ matched: 0, complete: true });
+  });
+});
+
 describe.concurrent("the list of events", () => {
   test("is limited, in order, filtered, and of the caller's tenants only", async (context) => {
     const it = await caseOf(context, refusedBy({ "e-2": 404 }));
