@@ -53,6 +53,45 @@ const stateReasons: Readonly<Record<string, string>> = {
   paused: "deliveries are paused",
 };
 
+/** How deliveries to a partner are now. Servers of earlier versions do not return it. */
+interface KnownHealth {
+  readonly health?: {
+    readonly kind: string;
+    readonly reason: string | null;
+    readonly since: string | null;
+  };
+}
+
+type Partner = PartnerSummary & KnownHealth;
+
+const healthReasons: Readonly<Record<string, string>> = {
+  ...stateReasons,
+  circuit_open: "the circuit breaker is open",
+  rate_limited: "a Retry-After of the endpoint pauses deliveries",
+};
+
+/** Partners whose health the server returns, unless they are healthy. */
+export function healthNeeds(partners: readonly Partner[]): readonly Need[] {
+  return partners.flatMap(({ partner, health }) => {
+    if (health === undefined || health.kind === "healthy") return [];
+    const { kind, reason, since } = health;
+    const parts = [healthReasons[kind], reason === null ? undefined : formatWord(reason)];
+    return {
+      key: `${kind} ${partner}`,
+      state: kind === "circuit_open" ? "open" : kind,
+      subject: partner,
+      reason: parts.filter((part) => part !== undefined).join(": "),
+      since,
+      to: partnerPath(partner),
+    };
+  });
+}
+
+/** True if the server returns the health of a partner, which is then all that is said about it. */
+export function hasHealth({ health }: Partner): boolean {
+  return health !== undefined;
+}
+
 /** Partners that get nothing now. */
 export function partnerNeeds(partners: readonly PartnerSummary[]): readonly Need[] {
   return partners

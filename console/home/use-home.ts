@@ -16,6 +16,8 @@ import {
   bySeverity,
   deadLetterNeeds,
   failingNeeds,
+  hasHealth,
+  healthNeeds,
   metricsNeeds,
   objectiveNeeds,
   partnerNeeds,
@@ -125,12 +127,15 @@ interface Sources {
 }
 
 function needsOf({ partners, counts, recent, health, slos, nowMs }: Sources): readonly Need[] {
-  const breakers = breakerNeeds(partners.details);
-  const open = new Set(breakers.map(({ subject }) => subject));
+  const all = partners.all ?? [];
+  const known = new Set(all.filter(hasHealth).map(({ partner }) => partner));
+  const breakers = breakerNeeds(partners.details.filter(({ partner }) => !known.has(partner)));
+  const covered = known.union(new Set(breakers.map(({ subject }) => subject)));
   return bySeverity([
-    ...partnerNeeds(partners.all ?? []),
+    ...healthNeeds(all),
+    ...partnerNeeds(all.filter(({ partner }) => !known.has(partner))),
     ...breakers,
-    ...failingNeeds(recent?.data ?? [], nowMs).filter(({ subject }) => !open.has(subject)),
+    ...failingNeeds(recent?.data ?? [], nowMs).filter(({ subject }) => !covered.has(subject)),
     ...deadLetterNeeds(counts?.data ?? []),
     ...(health === undefined ? [] : metricsNeeds(health)),
     ...objectiveNeeds(slos ?? []),

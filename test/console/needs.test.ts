@@ -8,6 +8,7 @@ import {
   bySeverity,
   deadLetterNeeds,
   failingNeeds,
+  healthNeeds,
   metricsNeeds,
   objectiveNeeds,
   partnerNeeds,
@@ -42,6 +43,28 @@ test("partners that get nothing need attention, the most severe first", () => {
     ["disabled", "shop/c: the endpoint responded with 410, so nothing is sent", "/partners/shop/c"],
     ["held", "shop/d: deliveries are held: keys missing", "/partners/shop/d"],
     ["paused", "shop/a: deliveries are paused", "/partners/shop/a"],
+  ]);
+});
+
+test("the health of partners has its reason and since when", () => {
+  const of = (name: string, kind: string, reason: string | null, since: string | null) => ({
+    ...partner(name, "active"),
+    health: { kind, reason, since, until: null } as never,
+  });
+  const partners = [
+    of("a", "healthy", null, null),
+    of("b", "paused", null, at(3)),
+    of("c", "circuit_open", null, at(5)),
+    of("d", "held", "missing_secret", null),
+    of("e", "failing", "3 of 3 attempts failed in the last 15 min", at(9)),
+    partner("f", "paused"),
+  ];
+  const needs = bySeverity(healthNeeds(partners));
+  expect(needs.map(({ state, subject, reason, since }) => [state, `${subject}: ${reason}`, since])).toEqual([
+    ["open", "shop/c: the circuit breaker is open", at(5)],
+    ["failing", "shop/e: 3 of 3 attempts failed in the last 15 min", at(9)],
+    ["held", "shop/d: deliveries are held: missing secret", null],
+    ["paused", "shop/b: deliveries are paused", at(3)],
   ]);
 });
 
