@@ -1,7 +1,7 @@
 import type { CheaperQuery } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { useQueryState } from "../router/router.tsx";
-import { cheaperChange, cheaperWords } from "./asked-query.ts";
+import { cheaperChange, cheaperWords } from "./explorer-query.ts";
 
 /** Runs the cheaper query that the server suggests. */
 export function CheaperButton({ suggestion }: { readonly suggestion: CheaperQuery }): JSX.Element | null {

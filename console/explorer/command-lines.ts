@@ -5,13 +5,13 @@ export function inShell(text: string): string {
 
 const token = `-H "Authorization: Bearer $HELIOGRAPH_TOKEN"`;
 
-/** A command line that asks the same. The token stays in the environment. @param accept @default JSON */
+/** A command line for the same query. The token stays in the environment. @param accept @default JSON */
 export function curlLine(url: string, accept?: string): string {
   const form = accept === undefined ? "" : ` -H ${inShell(`Accept: ${accept}`)}`;
   return `curl -sS --fail-with-body ${token}${form} ${inShell(url)}`;
 }
 
-/** A command line that asks Prometheus' API for an expression. */
+/** A command line that queries Prometheus' API. */
 export function promqlLine(origin: string, expression: string, times: Readonly<Record<string, string>>): string {
   const fields = Object.entries({ query: expression, ...times }).map(
     ([name, value]) => ` --data-urlencode ${inShell(`${name}=${value}`)}`,

@@ -3,11 +3,11 @@ import type { JSX } from "preact";
 import { CodeBlock } from "../components/copy-button.tsx";
 import { CsvButton, csvType } from "../components/csv-button.tsx";
 import { Panel } from "../components/panel.tsx";
-import { timesOf, type AskedQuery } from "./asked-query.ts";
+import { timesOf, type ExplorerQuery } from "./explorer-query.ts";
 import { curlLine, promqlLine } from "./command-lines.ts";
 
 interface ExportProps {
-  readonly asked: AskedQuery;
+  readonly request: ExplorerQuery;
   /** Parameters of the query. */
   readonly text: string;
   readonly nowMs: number;
@@ -16,14 +16,14 @@ interface ExportProps {
 }
 
 /** The same query elsewhere: as a file, as a command, and in PromQL. */
-export function ExportPanel({ asked, text, nowMs, plan }: ExportProps): JSX.Element {
+export function ExportPanel({ request, text, nowMs, plan }: ExportProps): JSX.Element {
   const url = `${location.origin}/v1/metrics/query${text}`;
-  const { from, to } = timesOf(asked, nowMs);
-  const step = asked.step === "" ? {} : { step: asked.step };
+  const { from, to } = timesOf(request, nowMs);
+  const step = request.step === "" ? {} : { step: request.step };
   const expression = plan?.expression ?? null;
   return (
     <Panel title="Export" isOpen={false}>
-      <CsvButton path={`/v1/metrics/query${text}`} name={`${asked.metric}.csv`} />
+      <CsvButton path={`/v1/metrics/query${text}`} name={`${request.metric}.csv`} />
       <p class="hint">The commands read the token from HELIOGRAPH_TOKEN.</p>
       <h3>curl</h3>
       <CodeBlock text={curlLine(url)} what="the command for JSON" />

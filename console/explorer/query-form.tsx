@@ -5,13 +5,13 @@ import { choicesOf, isPlaceLabel, placeLabels, type PlaceLabel } from "../api/ch
 import { useSession } from "../api/session-context.ts";
 import type { QueryChange } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
-import { secondsOf, type AskedQuery } from "./asked-query.ts";
+import { secondsOf, type ExplorerQuery } from "./explorer-query.ts";
 import { FilterInput } from "./filter-input.tsx";
 
 interface QueryFormProps {
   readonly entry: CatalogEntry;
   readonly entries: readonly CatalogEntry[];
-  readonly asked: AskedQuery;
+  readonly request: ExplorerQuery;
   readonly nowMs: number;
 }
 
@@ -19,7 +19,7 @@ const steps = ["10s", "15s", "30s", "1m", "5m", "15m", "1h", "6h", "1d"];
 const downsamples: Downsamples = ["1m", "5m", "1h"];
 
 /** The parameters of a query. Its buttons write them to the address. */
-export function QueryForm({ entry, entries, asked, nowMs }: QueryFormProps): JSX.Element {
+export function QueryForm({ entry, entries, request, nowMs }: QueryFormProps): JSX.Element {
   const state = useQueryState();
   const apply = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -32,21 +32,21 @@ export function QueryForm({ entry, entries, asked, nowMs }: QueryFormProps): JSX
     (label) => entry.labels.includes(label) && (label !== "environment" || choicesOf(me, label) !== undefined),
   );
   const others = entry.labels.filter((label) => !(isPlaceLabel(label) && places.includes(label)));
-  const hasMore = asked.downsample !== "" || others.some((label) => asked.filters[label] !== undefined);
+  const hasMore = request.downsample !== "" || others.some((label) => request.filters[label] !== undefined);
   return (
     <form class="query-form" onSubmit={apply}>
       <div class="filters">
         <MetricPicker entries={entries} metric={entry.metric_id} onPick={(metric) => state.set(otherMetric(metric))} />
         {places.map((label) => (
-          <PlaceFilter key={label} {...{ label, asked, nowMs }} />
+          <PlaceFilter key={label} {...{ label, request, nowMs }} />
         ))}
-        <AggregationChoice entry={entry} agg={asked.agg} />
-        <Choice name="step" label="Step" value={asked.step} none="Auto">
-          {withValue(stepsOf(entry), asked.step)}
+        <AggregationChoice entry={entry} agg={request.agg} />
+        <Choice name="step" label="Step" value={request.step} none="Auto">
+          {withValue(stepsOf(entry), request.step)}
         </Choice>
       </div>
       <div class="query-form-row">
-        <GroupBy entry={entry} asked={asked} />
+        <GroupBy entry={entry} request={request} />
         <div class="actions">
           <button type="submit" class="primary">
             Run query
@@ -60,10 +60,10 @@ export function QueryForm({ entry, entries, asked, nowMs }: QueryFormProps): JSX
         <summary>More filters</summary>
         <div class="filters">
           {others.map((label) => (
-            <FilterInput key={label} {...{ label, asked, nowMs }} />
+            <FilterInput key={label} {...{ label, request, nowMs }} />
           ))}
-          <Choice name="downsample" label="Downsample" value={asked.downsample} none="None">
-            {withValue(downsamples, asked.downsample)}
+          <Choice name="downsample" label="Downsample" value={request.downsample} none="None">
+            {withValue(downsamples, request.downsample)}
           </Choice>
         </div>
       </details>
@@ -102,18 +102,18 @@ function changeOf(values: FormData, { labels }: CatalogEntry): QueryChange {
 
 interface PlaceFilterProps {
   readonly label: PlaceLabel;
-  readonly asked: AskedQuery;
+  readonly request: ExplorerQuery;
   readonly nowMs: number;
 }
 
 const placeWords = { tenant: "Tenant", region: "Region", environment: "Environment" } as const;
 
 /** A filter whose values the token names; a text field if it names none. */
-function PlaceFilter({ label, asked, nowMs }: PlaceFilterProps): JSX.Element {
+function PlaceFilter({ label, request, nowMs }: PlaceFilterProps): JSX.Element {
   const { me } = useSession();
   const choices = choicesOf(me, label);
-  if (choices === undefined) return <FilterInput {...{ label, asked, nowMs }} title={placeWords[label]} />;
-  const value = asked.filters[label] ?? "";
+  if (choices === undefined) return <FilterInput {...{ label, request, nowMs }} title={placeWords[label]} />;
+  const value = request.filters[label] ?? "";
   return (
     <Choice name={`filter[${label}]`} label={placeWords[label]} value={value} none={noneOf(label, choices)}>
       {withValue(choices, value)}
@@ -191,14 +191,14 @@ function Choice({ name, label, value, none, children }: ChoiceProps): JSX.Elemen
   );
 }
 
-function GroupBy({ entry, asked }: Pick<QueryFormProps, "entry" | "asked">): JSX.Element | null {
+function GroupBy({ entry, request }: Pick<QueryFormProps, "entry" | "request">): JSX.Element | null {
   if (entry.labels.length === 0) return null;
   return (
     <fieldset class="check-list">
       <legend>Group by{entry.max_group_by > 0 ? ` (at most ${entry.max_group_by})` : ""}</legend>
       {entry.labels.map((label) => (
         <label key={label}>
-          <input type="checkbox" name="group_by" value={label} checked={asked.groupBy.includes(label)} />
+          <input type="checkbox" name="group_by" value={label} checked={request.groupBy.includes(label)} />
           {label}
         </label>
       ))}

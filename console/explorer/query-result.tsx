@@ -8,29 +8,29 @@ import { Empty } from "../components/empty.tsx";
 import { formatCount, formatNumber } from "../components/format.ts";
 import { useFormatTime } from "../components/preferences.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
-import type { AskedQuery } from "./asked-query.ts";
+import type { ExplorerQuery } from "./explorer-query.ts";
 import { costOf, freshnessOf } from "./cost-of.ts";
 import { axisUnit, formatOfUnit, pointCountOf, shownSeries } from "./shown-series.ts";
 import { windowChange, windowOf } from "./time-window.ts";
 
 interface QueryResultProps {
   readonly entry: CatalogEntry;
-  readonly asked: AskedQuery;
-  readonly answer: QueryAnswer;
+  readonly request: ExplorerQuery;
+  readonly response: QueryAnswer;
   readonly headers: Headers | undefined;
 }
 
 const chartPx = 320;
 
 /** The series of a query: a chart with its legend and its table, and how complete and fresh it is. */
-export function QueryResult({ entry, asked, answer, headers }: QueryResultProps): JSX.Element {
+export function QueryResult({ entry, request, response, headers }: QueryResultProps): JSX.Element {
   const state = useQueryState();
   const formatTime = useFormatTime();
-  const series = useMemo(() => shownSeries(answer), [answer]);
+  const series = useMemo(() => shownSeries(response), [response]);
   const format = useMemo(() => formatOfUnit(entry.unit), [entry.unit]);
-  const { meta } = answer;
+  const { meta } = response;
   if (series.length === 0) {
-    const filters = Object.keys(asked.filters).length === 0 ? "" : " with these filters";
+    const filters = Object.keys(request.filters).length === 0 ? "" : " with these filters";
     return (
       <Empty
         title="No series"
@@ -54,7 +54,7 @@ export function QueryResult({ entry, asked, answer, headers }: QueryResultProps)
         mark={<Incomplete meta={meta} />}
       />
       <SeriesPages meta={meta} />
-      <p class="quiet">{figuresText(answer, headers)}</p>
+      <p class="quiet">{figuresText(response, headers)}</p>
       {meta.hints === undefined ? null : <p class="hint">{meta.hints.join(" ")}</p>}
     </>
   );
@@ -66,11 +66,11 @@ function Incomplete({ meta: { regions } }: { readonly meta: QueryAnswer["meta"] 
   return missing.length === 0 ? null : <Badge state="partial" label={`Incomplete: ${missing.join(", ")}`} />;
 }
 
-function figuresText(answer: QueryAnswer, headers: Headers | undefined): string {
-  const { meta, data } = answer;
+function figuresText(response: QueryAnswer, headers: Headers | undefined): string {
+  const { meta, data } = response;
   const [cost, freshness] = [costOf(headers), freshnessOf(headers)];
   const parts = [
-    `${formatCount(pointCountOf(answer), "point")} of ${formatCount(data.length, "series", "series")}`,
+    `${formatCount(pointCountOf(response), "point")} of ${formatCount(data.length, "series", "series")}`,
     `step ${meta.step}`,
     freshness === undefined ? "" : `newest sample ${freshness} old`,
     cost === undefined ? "" : `cost ${formatCount(cost, "unit")}`,

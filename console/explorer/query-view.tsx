@@ -11,7 +11,7 @@ import { Empty } from "../components/empty.tsx";
 import { Panel } from "../components/panel.tsx";
 import { Reading } from "../components/reading.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
-import { queryText, refreshSecondsOf, type AskedQuery } from "./asked-query.ts";
+import { queryText, refreshSecondsOf, type ExplorerQuery } from "./explorer-query.ts";
 import { CheaperButton } from "./cheaper-button.tsx";
 import { CostFacts, PlanFacts } from "./plan-facts.tsx";
 import { ExportPanel } from "./export-panel.tsx";
@@ -20,7 +20,7 @@ import { Rejection } from "./rejection.tsx";
 
 interface QueryViewProps {
   readonly entry: CatalogEntry;
-  readonly asked: AskedQuery;
+  readonly request: ExplorerQuery;
   readonly nowMs: number;
   /** Ends the range at the current time. */
   readonly onAgain: () => void;
@@ -30,17 +30,17 @@ interface QueryViewProps {
  * The chart of a query, with its cost, plan and exports in side panels. A query whose plan is rejected is not sent; if
  * the plan cannot be read, the query is sent and reports itself what is wrong.
  */
-export function QueryView({ entry, asked, nowMs, onAgain }: QueryViewProps): JSX.Element {
-  const text = queryText(asked, nowMs);
+export function QueryView({ entry, request, nowMs, onAgain }: QueryViewProps): JSX.Element {
+  const text = queryText(request, nowMs);
   const plan = useRead<PlanAnswer>(`/v1/metrics/plan${text}`);
-  const runPath = useRunPath(asked.runs ? `/v1/metrics/query${text}` : undefined, plan);
+  const runPath = useRunPath(request.runs ? `/v1/metrics/query${text}` : undefined, plan);
   const result = useRead<QueryAnswer>(runPath);
-  const everySeconds = pauseSeconds(asked, plan, result);
+  const everySeconds = pauseSeconds(request, plan, result);
   useRepeat(everySeconds, !plan.isReading && !result.isReading, onAgain);
   return (
     <div class={everySeconds === undefined ? "explorer" : "explorer live"}>
       <div class="explorer-main">
-        <Outcome {...{ entry, asked, plan, result }} isRun={runPath !== undefined} />
+        <Outcome {...{ entry, request, plan, result }} isRun={runPath !== undefined} />
       </div>
       <div class="explorer-side">
         <Panel title="Cost">
@@ -51,24 +51,24 @@ export function QueryView({ entry, asked, nowMs, onAgain }: QueryViewProps): JSX
         <Panel title="Query plan">
           {plan.data === undefined ? <p class="quiet">…</p> : <PlanFacts plan={plan.data} />}
         </Panel>
-        <ExportPanel asked={asked} text={text} nowMs={nowMs} plan={plan.data} />
+        <ExportPanel request={request} text={text} nowMs={nowMs} plan={plan.data} />
       </div>
     </div>
   );
 }
 
-interface OutcomeProps extends Pick<QueryViewProps, "entry" | "asked"> {
+interface OutcomeProps extends Pick<QueryViewProps, "entry" | "request"> {
   readonly plan: Read<PlanAnswer>;
   readonly result: Read<QueryAnswer>;
   readonly isRun: boolean;
 }
 
-function Outcome({ entry, asked, plan, result, isRun }: OutcomeProps): JSX.Element {
+function Outcome({ entry, request, plan, result, isRun }: OutcomeProps): JSX.Element {
   const refusal = plan.isStale ? undefined : plan.data?.refusal;
   if (plan.data !== undefined && refusal !== undefined && refusal !== null) {
     return refusal.code === "tenant_required" ? <NoTenant /> : <Rejection plan={plan.data} refusal={refusal} />;
   }
-  if (!asked.runs) return <DryRun />;
+  if (!request.runs) return <DryRun />;
   return (
     <Reading
       read={isRun ? result : { ...result, isReading: true }}
@@ -76,7 +76,7 @@ function Outcome({ entry, asked, plan, result, isRun }: OutcomeProps): JSX.Eleme
       lines={14}
       suggestion={(suggestion) => <CheaperButton suggestion={suggestion} />}
     >
-      {(data) => <QueryResult {...{ entry, asked }} answer={data} headers={result.headers} />}
+      {(data) => <QueryResult {...{ entry, request }} response={data} headers={result.headers} />}
     </Reading>
   );
 }
@@ -104,8 +104,8 @@ function DryRun(): JSX.Element {
 }
 
 /** The interval of refreshes, longer if the server requests a pause; undefined without refreshes. */
-function pauseSeconds(asked: AskedQuery, plan: Read<PlanAnswer>, result: Read<QueryAnswer>): number | undefined {
-  const everySeconds = refreshSecondsOf(asked);
+function pauseSeconds(request: ExplorerQuery, plan: Read<PlanAnswer>, result: Read<QueryAnswer>): number | undefined {
+  const everySeconds = refreshSecondsOf(request);
   if (everySeconds === undefined) return undefined;
   const waits = [plan.problem?.retryAfterSeconds, result.problem?.retryAfterSeconds];
   return Math.max(everySeconds, plan.data?.refusal?.retry_after_seconds ?? 0, ...waits.map((wait) => wait ?? 0));

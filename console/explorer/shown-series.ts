@@ -1,12 +1,12 @@
 import type { QueryAnswer, QueryItem } from "../../api/queries.ts";
 import type { ChartSeries } from "../charts/chart-data.ts";
 import { formatMs } from "../components/format.ts";
-import { secondsOf } from "./asked-query.ts";
+import { secondsOf } from "./explorer-query.ts";
 
 /** A difference of times that is no gap yet: steps of a store may begin a little late. */
 const gapFactor = 1.5;
 
-/** The series of an answer with a null in each gap, so that no line is drawn over it. */
+/** The series of an response with a null in each gap, so that no line is drawn over it. */
 export function shownSeries({ data, meta }: QueryAnswer): readonly ChartSeries[] {
   const stepMs = (secondsOf(meta.step) ?? 0) * 1_000;
   return data.map((item) => ({ label: seriesLabel(item), points: withGaps(item, stepMs) }));

@@ -1,20 +1,20 @@
 import type { JSX } from "preact";
 import { TimeRangePicker } from "../components/time-range.tsx";
 import { useQueryState } from "../router/router.tsx";
-import { refreshIntervals, timesOf, type AskedQuery } from "./asked-query.ts";
+import { refreshIntervals, timesOf, type ExplorerQuery } from "./explorer-query.ts";
 import { moveWindow, widenWindow, windowChange, windowOf } from "./time-window.ts";
 
 interface TimeControlsProps {
-  readonly asked: AskedQuery;
+  readonly request: ExplorerQuery;
   readonly nowMs: number;
   readonly onRefresh: () => void;
 }
 
 /** The time range of a chart, steps to its neighbours, and how often it is read again. */
-export function TimeControls({ asked, nowMs, onRefresh }: TimeControlsProps): JSX.Element {
+export function TimeControls({ request, nowMs, onRefresh }: TimeControlsProps): JSX.Element {
   const state = useQueryState();
-  const shown = windowOf(timesOf(asked, nowMs));
-  const isLive = asked.range !== "";
+  const shown = windowOf(timesOf(request, nowMs));
+  const isLive = request.range !== "";
   const steps = [
     ["Earlier", () => shown && moveWindow(shown, -1, nowMs)],
     ["Later", () => shown && moveWindow(shown, 1, nowMs)],
@@ -47,7 +47,7 @@ export function TimeControls({ asked, nowMs, onRefresh }: TimeControlsProps): JS
           <span>Auto-refresh</span>
           <select
             class="small"
-            value={asked.refresh}
+            value={request.refresh}
             disabled={!isLive}
             onChange={(event) => state.set({ refresh: event.currentTarget.value }, true)}
           >

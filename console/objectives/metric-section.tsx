@@ -8,7 +8,7 @@ import { Chart } from "../charts/chart.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
-import { askedQuery, queryText } from "../explorer/asked-query.ts";
+import { explorerQuery, queryText } from "../explorer/explorer-query.ts";
 import { axisUnit, formatOfUnit, shownSeries } from "../explorer/shown-series.ts";
 import { windowOf } from "../explorer/time-window.ts";
 import { Link } from "../router/router.tsx";
@@ -25,8 +25,8 @@ export function MetricSection({ objective }: { readonly objective: Slo }): JSX.E
   const window = objective.tiers.findLast(isBurning)?.long.window ?? windowUsual;
   const path = explorerPath(objective, window);
   const query = useMemo(() => {
-    const asked = askedQuery(new URLSearchParams(path.slice(path.indexOf("?"))));
-    return queryText(asked, Date.parse(at));
+    const request = explorerQuery(new URLSearchParams(path.slice(path.indexOf("?"))));
+    return queryText(request, Date.parse(at));
   }, [path, at]);
   const read = useRead<QueryAnswer>(`/v1/metrics/query${query}`);
   const catalog = useRead<CatalogAnswer>("/v1/metrics/catalog");
@@ -34,18 +34,18 @@ export function MetricSection({ objective }: { readonly objective: Slo }): JSX.E
   return (
     <Section title={`Metric ${metric}, last ${windowText(window)}`} actions={<Link to={path}>Open in Explorer</Link>}>
       <Reading read={read} what="the metric" lines={8}>
-        {(data) => <MetricChart answer={data} unit={unit} />}
+        {(data) => <MetricChart response={data} unit={unit} />}
       </Reading>
     </Section>
   );
 }
 
-function MetricChart({ answer, unit }: { readonly answer: QueryAnswer; readonly unit: string }): JSX.Element {
-  const series = useMemo(() => shownSeries(answer), [answer]);
+function MetricChart({ response, unit }: { readonly response: QueryAnswer; readonly unit: string }): JSX.Element {
+  const series = useMemo(() => shownSeries(response), [response]);
   const format = useMemo(() => formatOfUnit(unit), [unit]);
-  const { meta } = answer;
+  const { meta } = response;
   if (series.length === 0) return <Empty title="No series" why="No store has samples of the metric in this window." />;
-  const title = `${answer.data[0]?.metric ?? ""}, ${meta.agg}`;
+  const title = `${response.data[0]?.metric ?? ""}, ${meta.agg}`;
   return (
     <Chart
       {...{ title, series, format }}

@@ -1,5 +1,5 @@
 import { formatSeconds } from "../components/format.ts";
-import { secondsOf } from "../explorer/asked-query.ts";
+import { secondsOf } from "../explorer/explorer-query.ts";
 
 /** A window of the API, such as `1008m`, as `16 h 48 min`. */
 export function windowText(window: string): string {

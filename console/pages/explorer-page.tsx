@@ -6,7 +6,7 @@ import { CopyButton } from "../components/copy-button.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Page } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
-import { askedQuery } from "../explorer/asked-query.ts";
+import { explorerQuery } from "../explorer/explorer-query.ts";
 import { CatalogTable } from "../explorer/catalog-table.tsx";
 import { MetricHead } from "../explorer/metric-head.tsx";
 import { QueryForm } from "../explorer/query-form.tsx";
@@ -52,19 +52,19 @@ interface MetricProps {
 
 function Metric({ entry, entries }: MetricProps): JSX.Element {
   const { query } = useQueryState();
-  const asked = useMemo(() => askedQuery(query), [query]);
+  const request = useMemo(() => explorerQuery(query), [query]);
   const [turn, setTurn] = useState(0);
   // A range ends at the second at which it is requested.
   const nowMs = useMemo(() => Math.floor(Date.now() / secondMs) * secondMs, [query, turn]);
   const again = (): void => setTurn((before) => before + 1);
   // A refresh leaves values alone that are typed but not applied.
-  const form = useMemo(() => <QueryForm {...{ entry, entries, asked, nowMs }} />, [entry, entries, asked]);
+  const form = useMemo(() => <QueryForm {...{ entry, entries, request, nowMs }} />, [entry, entries, request]);
   return (
     <>
       <MetricHead entry={entry} />
       {form}
-      <TimeControls asked={asked} nowMs={nowMs} onRefresh={again} />
-      <QueryView entry={entry} asked={asked} nowMs={nowMs} onAgain={again} />
+      <TimeControls request={request} nowMs={nowMs} onRefresh={again} />
+      <QueryView entry={entry} request={request} nowMs={nowMs} onAgain={again} />
     </>
   );
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { choicesOf } from "../../console/api/choices.ts";
 import { axisLabels } from "../../console/charts/chart-data.ts";
 import { statsOf, toggleSeries } from "../../console/charts/series-stats.ts";
-import { askedQuery, refreshSecondsOf } from "../../console/explorer/asked-query.ts";
+import { explorerQuery, refreshSecondsOf } from "../../console/explorer/explorer-query.ts";
 import { usageByMetric } from "../../console/explorer/metric-usage.ts";
 import { axisUnit, formatOfUnit } from "../../console/explorer/shown-series.ts";
 import { moveWindow, widenWindow, windowChange, windowOf } from "../../console/explorer/time-window.ts";
@@ -82,11 +82,15 @@ test.each([
   ["refresh=", undefined],
   ["refresh=30s&from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z", undefined],
 ])("an address with %s refreshes every %s seconds", (address, seconds) => {
-  expect(refreshSecondsOf(askedQuery(new URLSearchParams(address)))).toBe(seconds);
+  expect(refreshSecondsOf(explorerQuery(new URLSearchParams(address)))).toBe(seconds);
 });
 
 test("a query runs unless its address requests a dry run", () => {
-  expect([`run=1`, ``, `run=0`].map((text) => askedQuery(new URLSearchParams(text)).runs)).toEqual([true, true, false]);
+  expect([`run=1`, ``, `run=0`].map((text) => explorerQuery(new URLSearchParams(text)).runs)).toEqual([
+    true,
+    true,
+    false,
+  ]);
 });
 
 test.each([

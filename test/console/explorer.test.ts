@@ -3,18 +3,18 @@ import { execFileSync } from "node:child_process";
 import { assert, constantFrom, property, string } from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  askedQuery,
+  explorerQuery,
   cheaperChange,
   cheaperWords,
   labelValuesPath,
   queryText,
-} from "../../console/explorer/asked-query.ts";
+} from "../../console/explorer/explorer-query.ts";
 import { curlLine, inShell, promqlLine } from "../../console/explorer/command-lines.ts";
 import { formatOfUnit, seriesLabel, shownSeries } from "../../console/explorer/shown-series.ts";
 
 const nowMs = Date.parse("2026-01-31T12:00:00.000Z");
 const textOf = (address: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(new URLSearchParams(queryText(askedQuery(new URLSearchParams(address)), nowMs)));
+  Object.fromEntries(new URLSearchParams(queryText(explorerQuery(new URLSearchParams(address)), nowMs)));
 
 describe("the query of an address", () => {
   test.each([
@@ -60,9 +60,9 @@ describe("the query of an address", () => {
     );
   });
 
-  test("asks for the values of a label within the other filters", () => {
-    const asked = askedQuery(new URLSearchParams("metric=a&filter[tenant]=lumen&filter[psp]=north&range=1h"));
-    expect(labelValuesPath(asked, "psp", nowMs)).toBe(
+  test("has the path of the values of a label within the other filters", () => {
+    const request = explorerQuery(new URLSearchParams("metric=a&filter[tenant]=lumen&filter[psp]=north&range=1h"));
+    expect(labelValuesPath(request, "psp", nowMs)).toBe(
       "/v1/metrics/labels/psp/values?metric=a&filter%5Btenant%5D=lumen" +
         "&from=2026-01-31T11%3A00%3A00.000Z&to=2026-01-31T12%3A00%3A00.000Z",
     );

@@ -2,11 +2,11 @@ import type { DurationUnit } from "../../api/documents.ts";
 import type { CheaperQuery } from "../../api/quotas.ts";
 import { changedQuery } from "../router/place.ts";
 
-/** A query as the address of the page says it. */
-export interface AskedQuery {
+/** The query in the address of the page. */
+export interface ExplorerQuery {
   /** Empty: no metric is chosen. */
   readonly metric: string;
-  /** Empty: the metric's own. */
+  /** Empty: the default of the metric. */
   readonly agg: string;
   readonly filters: Readonly<Record<string, string>>;
   readonly groupBy: readonly string[];
@@ -50,8 +50,8 @@ export function secondsOf(duration: string): number | undefined {
   return count === undefined || seconds === undefined ? undefined : Number(count) * seconds;
 }
 
-/** The query that an address says. Values that no form writes are kept for the server to judge. */
-export function askedQuery(query: URLSearchParams): AskedQuery {
+/** Reads the query of an address. Values that no form writes are kept, and the server checks them. */
+export function explorerQuery(query: URLSearchParams): ExplorerQuery {
   const get = (name: string): string => query.get(name) ?? "";
   const filters = [...query].flatMap(([name, value]) => {
     const [, label] = /^filter\[(\w+)\]$/u.exec(name) ?? [];
@@ -78,13 +78,13 @@ export function askedQuery(query: URLSearchParams): AskedQuery {
 }
 
 /** Seconds between two refreshes; undefined without. */
-export function refreshSecondsOf({ refresh }: Pick<AskedQuery, "refresh">): number | undefined {
+export function refreshSecondsOf({ refresh }: Pick<ExplorerQuery, "refresh">): number | undefined {
   return secondsOf(refresh);
 }
 
-/** Times as the API takes them. A range ends at `nowMs`. */
+/** Times as the API accepts them. A range ends at `nowMs`. */
 export function timesOf(
-  { range, from, to }: AskedQuery,
+  { range, from, to }: ExplorerQuery,
   nowMs: number,
 ): { readonly from: string; readonly to: string } {
   const seconds = secondsOf(range);
@@ -93,15 +93,15 @@ export function timesOf(
 }
 
 /** The parameters of the API, `?metric=…`, for `/v1/metrics/query` and `/v1/metrics/plan`. */
-export function queryText(asked: AskedQuery, nowMs: number): string {
-  const { metric, agg, filters, groupBy, step, downsample, page } = asked;
+export function queryText(request: ExplorerQuery, nowMs: number): string {
+  const { metric, agg, filters, groupBy, step, downsample, page } = request;
   const named = Object.entries(filters).map(([label, value]) => [`filter[${label}]`, value] as const);
   return changedQuery(new URLSearchParams(), {
     metric,
     agg,
     ...Object.fromEntries(named),
     group_by: groupBy.join(","),
-    ...timesOf(asked, nowMs),
+    ...timesOf(request, nowMs),
     step,
     downsample,
     limit: String(seriesShown),
@@ -110,17 +110,17 @@ export function queryText(asked: AskedQuery, nowMs: number): string {
 }
 
 /** The path of the values that a label has within the other filters and the times. */
-export function labelValuesPath(asked: AskedQuery, label: string, nowMs: number): string {
-  const others = Object.entries(asked.filters).filter(([name]) => name !== label);
+export function labelValuesPath(request: ExplorerQuery, label: string, nowMs: number): string {
+  const others = Object.entries(request.filters).filter(([name]) => name !== label);
   const query = changedQuery(new URLSearchParams(), {
-    metric: asked.metric,
+    metric: request.metric,
     ...Object.fromEntries(others.map(([name, value]) => [`filter[${name}]`, value])),
-    ...timesOf(asked, nowMs),
+    ...timesOf(request, nowMs),
   });
   return `/v1/metrics/labels/${encodeURIComponent(label)}/values${query}`;
 }
 
-/** The change of the address that asks a cheaper query. The times stay, since a range moves on with the clock. */
+/** The change of the address that requests a cheaper query. The times stay, since a range moves with the clock. */
 export function cheaperChange({ step, downsample, query }: CheaperQuery): Readonly<Record<string, string>> {
   const whole = new URLSearchParams(query ?? "");
   const [newStep, newDownsample] = [step ?? whole.get("step"), downsample ?? whole.get("downsample")];
