@@ -164,6 +164,11 @@ const delivery: Readonly<Record<string, AlertCase>> = {
     absent: none,
     flapping: { series: { 'heliograph_webhook_attempt_records_lost_total{pod="a"}': "1x30 stale 0x30" }, at: "40m" },
   },
+  HeliographUsageLost: {
+    present: { series: { 'heliograph_metrics_usage_lost_total{pod="a"}': "0x3 1x30" }, at: "6m", fires: [{}] },
+    absent: none,
+    flapping: { series: { 'heliograph_metrics_usage_lost_total{pod="a"}': "1x30 stale 0x30" }, at: "40m" },
+  },
   HeliographBacklogOld: {
     present: { series: { [late]: "400x30" }, at: "6m", fires: [{ partner: "shop/one" }] },
     absent: { series: { [open]: "1x30" }, at: "20m" },
