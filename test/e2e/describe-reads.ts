@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { UsageAnswer } from "../../api/usage.ts";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { waitFor } from "../support/wait.ts";
 import { metric } from "./manifests.ts";
@@ -14,6 +15,13 @@ export function describeReads(suite: () => { readonly user: User }): void {
       const answered = async (): Promise<boolean> => (await user.ask()).value !== undefined;
       await waitFor(answered, { timeoutMs: responseMsMax, pollMs: 500, what: "a value of the metric" });
       expect(await user.ask()).toEqual({ status: 200, value: metric.value });
+      const requests = async (): Promise<number> => {
+        const { text } = await user.look("/v1/metrics/usage?group_by=tenant,metric", true);
+        const { data } = JSON.parse(text) as UsageAnswer;
+        return data.find((row) => row.metric === metric.id && row.tenant === "lumen")?.requests ?? 0;
+      };
+      const isCounted = async (): Promise<boolean> => (await requests()) > 0;
+      await waitFor(isCounted, { timeoutMs: responseMsMax, pollMs: 500, what: "the usage of the query" });
     });
 
     test("serves the console of its image, with a policy, and says what a token may do", async () => {
