@@ -13,7 +13,9 @@ import {
 import type { KnownMetric } from "./program.ts";
 
 /** The quantile of each percentile. Source: seed "Operational Metrics API" §4.1. */
-export const quantiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
+export const quantiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const satisfies Readonly<
+  Record<Extract<Aggregation, `p${number}`>, number>
+>;
 export type Percentile = keyof typeof quantiles;
 export const percentiles = Object.keys(quantiles) as readonly Percentile[];
 
