@@ -1,5 +1,6 @@
 import { Time } from "./documents.ts";
 import { CursorMeta } from "./events.ts";
+import { PartnerHealth, PartnerRecent } from "./partner-health.ts";
 import {
   closedObject,
   count,
@@ -28,6 +29,25 @@ export const breakerNames = ["closed", "open", "half_open", "rate_limited"] as c
 
 const milliseconds = number(undefined, { minimum: 0 });
 
+const partnerKeyMembers = {
+  id: text("Id of the key"),
+  not_after: nullable(ref(Time), "Expiry of the key; null if it does not expire"),
+};
+
+/** Figures of a partner. Servers of earlier versions have none of them. */
+const current = {
+  health: ref(PartnerHealth, "How deliveries to the partner are now; if several apply, the last one of the list"),
+  recent: ref(PartnerRecent, "Attempts for the tenants of the token, without pings, as in `/webhooks/stats`"),
+  backlog: nullable(
+    count(),
+    "Pending deliveries; null if unknown, or if the partner also receives events of tenants outside the token",
+  ),
+  next_key_to_expire: nullable(
+    object({ ...partnerKeyMembers, not_after: ref(Time, "Expiry of the key") }),
+    "The key that expires next; null if no key will expire",
+  ),
+};
+
 const summary = {
   partner: text("Partner, as `namespace/name`"),
   state: words(partnerStates, "State of the partner"),
@@ -51,16 +71,10 @@ const summary = {
     }),
     "Subscriptions of the partner",
   ),
-  keys: list(
-    object({
-      id: text("Id of the key"),
-      not_after: nullable(ref(Time), "Expiry of the key; null if it does not expire"),
-    }),
-    "Signing keys; the first one signs",
-  ),
+  keys: list(object(partnerKeyMembers), "Signing keys; the first one signs"),
 };
 
-export const PartnerSummary = object(summary);
+export const PartnerSummary = object(summary, current);
 export type PartnerSummary = Static<typeof PartnerSummary>;
 
 export const PartnerPage = object({
@@ -81,27 +95,59 @@ export const PartnerLive = object({
 });
 export type PartnerLive = Static<typeof PartnerLive>;
 
-export const PartnerDetail = object({
-  ...summary,
-  signing: described(object({ scheme: text("Signing scheme") }), "How requests are signed"),
-  retry: described(
-    object({
-      schedule_seconds: list(count(), "Delays before retries in seconds; the last one repeats"),
-      max_age_seconds: count("Age of an event in seconds after which its delivery ends"),
-      jitter_percent: count("Maximum random extension of each delay in percent"),
-    }),
-    "When failed attempts are retried",
+export const PartnerEndpoint = object({
+  scheme: words(["https", "http"], "Scheme of the URL"),
+  host: text("Host of the URL, with its port if it names one"),
+  path: nullable(
+    text(),
+    "Path of the URL, and the names of its parameters with `***` for their values; null for tokens without the scope " +
+      "`admin:debug` or limited to partners",
   ),
-  delivery: described(
-    object({
-      max_in_flight: count("Maximum concurrent attempts"),
-      rate_per_second: nullable(number(undefined, { minimum: 0 }), "Maximum attempts per second; null if unlimited"),
-      max_backlog: nullable(count(), "Maximum pending deliveries; null if unlimited"),
-    }),
-    "Limits of deliveries",
-  ),
-  live: ref(PartnerLive, "Current figures"),
 });
+export type PartnerEndpoint = Static<typeof PartnerEndpoint>;
+
+export const ConfigurationPlace = object({
+  source: words(
+    ["kubernetes", "folder"],
+    "Where the definition is edited: WebhookPartner resources, or files in a folder",
+  ),
+  folder: nullable(
+    text(),
+    "The folder on the server's machine; null for resources, and for tokens that may not see the path of the endpoint",
+  ),
+});
+export type ConfigurationPlace = Static<typeof ConfigurationPlace>;
+
+/** Servers of earlier versions do not report them. */
+const place = {
+  endpoint: ref(PartnerEndpoint, "Where events are sent"),
+  managed_by: ref(ConfigurationPlace, "What contains the definition of the partner"),
+};
+
+export const PartnerDetail = object(
+  {
+    ...summary,
+    signing: described(object({ scheme: text("Signing scheme") }), "How requests are signed"),
+    retry: described(
+      object({
+        schedule_seconds: list(count(), "Delays before retries in seconds; the last one repeats"),
+        max_age_seconds: count("Age of an event in seconds after which its delivery ends"),
+        jitter_percent: count("Maximum random extension of each delay in percent"),
+      }),
+      "When failed attempts are retried",
+    ),
+    delivery: described(
+      object({
+        max_in_flight: count("Maximum concurrent attempts"),
+        rate_per_second: nullable(number(undefined, { minimum: 0 }), "Maximum attempts per second; null if unlimited"),
+        max_backlog: nullable(count(), "Maximum pending deliveries; null if unlimited"),
+      }),
+      "Limits of deliveries",
+    ),
+    live: ref(PartnerLive, "Current figures"),
+  },
+  { ...current, ...place },
+);
 export type PartnerDetail = Static<typeof PartnerDetail>;
 
 export const PartnerStatsPoint = object({

@@ -5,6 +5,7 @@ import * as documents from "./documents.ts";
 import * as events from "./events.ts";
 import * as histories from "./histories.ts";
 import * as objectives from "./objectives.ts";
+import * as partnerHealth from "./partner-health.ts";
 import * as partners from "./partners.ts";
 import * as peers from "./peers.ts";
 import * as previews from "./previews.ts";
@@ -30,6 +31,7 @@ const modules = {
   ...events,
   ...histories,
   ...objectives,
+  ...partnerHealth,
   ...partners,
   ...peers,
   ...previews,

@@ -1,3 +1,4 @@
+import type { PartnerHealthKind } from "../../api/partner-health.ts";
 import type { PartnerSummary, Ping } from "../../api/partners.ts";
 import { UsageError } from "../command-line/flags.ts";
 import { plain, say, type Tone } from "../command-line/terminal.ts";
@@ -13,26 +14,44 @@ const tones: Readonly<Record<PartnerSummary["state"], Tone>> = {
   disabled: "bad",
   rejected: "bad",
 };
+const healthTones: Readonly<Record<PartnerHealthKind, Tone>> = {
+  ...tones,
+  healthy: "good",
+  failing: "bad",
+  circuit_open: "bad",
+  rate_limited: "waiting",
+};
 const listed = (texts: readonly string[]): string => [...new Set(texts)].join(",");
 
 const columns: readonly Column<PartnerSummary>[] = [
   { title: "PARTNER", cell: ({ partner }) => partner },
   { title: "STATE", cell: ({ state }) => state, tone: ({ state }) => tones[state] },
+  {
+    title: "HEALTH",
+    cell: ({ health }) => health?.kind,
+    tone: ({ health }) => (health === undefined ? undefined : healthTones[health.kind]),
+  },
   { title: "REASON", cell: reasonText },
   { title: "TYPES", cell: ({ subscriptions }) => listed(subscriptions.flatMap(({ types }) => types)) },
   { title: "TENANTS", cell: ({ subscriptions }) => listed(subscriptions.flatMap(({ tenants }) => tenants)) },
   { title: "KEYS", cell: ({ keys }) => keys.map(keyText).join(", ") },
+  { title: "SINCE", cell: ({ health }) => health?.since, isWide: true },
+  { title: "SUCCESS 24H", cell: ({ recent }) => percentText(recent?.success_rate), isWide: true },
+  { title: "P95 24H", cell: ({ recent }) => millisecondsText(recent?.p95_ms), isWide: true },
+  { title: "BACKLOG", cell: ({ backlog }) => backlog, isWide: true },
+  { title: "LAST SUCCESS", cell: ({ recent }) => recent?.last_success_at, isWide: true },
   { title: "REJECTED", cell: ({ rejected }) => rejected?.message ?? null, isWide: true },
 ];
 
 /** `heliograph partners` */
 export const partnersCommand = apiCommand({
-  summary: "Lists partners visible to the token, with their state, subscriptions and signing keys.",
-  read: () => ({}),
-  run: async (connection, _args, output) => {
-    const request = { path: "/webhooks/partners", query: {} };
+  summary: "Lists partners visible to the token, with their health, subscriptions and signing keys.",
+  flags: [{ name: "search", value: "TEXT", help: "Only partners whose NAMESPACE/NAME contains this text." }],
+  read: (given) => ({ query: { search: given.optional("search") } }),
+  run: async (connection, { query }, output) => {
+    const request = { path: "/webhooks/partners", query };
     const pages = pagesOf<PartnerSummary>(connection, request, { limit: Number.POSITIVE_INFINITY });
-    if ((await output.list(columns, pages)) === 0) say("No partners are visible to the token.");
+    if ((await output.list(columns, pages)) === 0) say("No partners found.");
   },
 });
 
@@ -72,15 +91,26 @@ function pingPath(partner: string): string {
 }
 
 /** Servers of earlier versions do not report what is missing or why the definition is rejected. */
-type Reasons = Pick<PartnerSummary, "reason"> & Partial<Pick<PartnerSummary, "missing" | "rejected">>;
+type Reasons = Pick<PartnerSummary, "reason" | "health"> & Partial<Pick<PartnerSummary, "missing" | "rejected">>;
 
-/** Why it is held, what it lacks, and why its present definition is not applied. */
-function reasonText({ reason, missing = null, rejected = null }: Reasons): string | null {
+/** Why it is held, what it lacks, why its present definition is not applied; else why it is not healthy. */
+function reasonText({ reason, missing = null, rejected = null, health }: Reasons): string | null {
   const held = reason === null ? [] : [missing === null ? reason : `${reason}: ${missing}`];
   const edit = rejected === null ? [] : [`edit rejected: ${rejected.reason}`];
-  return [...held, ...edit].join(", ") || null;
+  const reasons = [...held, ...edit];
+  return (reasons.length === 0 ? health?.reason : reasons.join(", ")) ?? null;
 }
 
 function keyText({ id, not_after: end }: PartnerSummary["keys"][number]): string {
   return end === null ? id : `${id} until ${end}`;
+}
+
+const hundred = 100;
+
+function percentText(share: number | null | undefined): string | null {
+  return share === null || share === undefined ? null : `${Math.floor(share * hundred * hundred) / hundred}%`;
+}
+
+function millisecondsText(ms: number | null | undefined): string | null {
+  return ms === null || ms === undefined ? null : `${Math.round(ms)}ms`;
 }

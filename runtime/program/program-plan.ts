@@ -64,6 +64,8 @@ interface PreparedParts {
   readonly issuers: readonly TrustedIssuer[];
   /** Folder whose key signs the tokens of `heliograph open`. @default no command of this machine makes tokens */
   readonly dataFolder?: string;
+  /** Folder of the configuration. @default the configuration is in a cluster */
+  readonly configFolder?: string;
   /** The streams as they are kept outside NATS. @default the pods alone remember them */
   readonly streamRecord?: StreamRecord;
 }

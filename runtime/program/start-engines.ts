@@ -49,8 +49,8 @@ export async function startEngines(
     log.warn({ err: error, topic }, "request of another pod failed"),
   );
   shutdown.add("messages of other pods", () => messages.stop());
-  const { podId, streamRecord } = prepared;
-  const parts = { podId, configHash: hash, ...(streamRecord === undefined ? {} : { streamRecord }) };
+  const { podId, streamRecord, configFolder } = prepared;
+  const parts = { podId, configFolder, configHash: hash, ...(streamRecord === undefined ? {} : { streamRecord }) };
   const engine = await startStep("nats", "NATS cannot be used", () =>
     untilStreamsFound(context, async () => {
       const deps = { ...parts, nats, settings, config, log, registry, tracer, version, peers: messages };

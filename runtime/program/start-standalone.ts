@@ -64,6 +64,7 @@ async function prepare(
     podId: `standalone-${await dataFolderId(dataFolder)}`,
     issuers: [await developmentIssuer(options)],
     dataFolder: resolve(dataFolder),
+    configFolder: resolve(folder),
   };
 }
 

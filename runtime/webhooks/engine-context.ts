@@ -48,6 +48,8 @@ export interface WebhookEngineDeps {
   readonly registry?: Registry;
   /** @default no spans */
   readonly tracer?: Tracer | undefined;
+  /** Folder that the configuration is read from. @default it is in a cluster */
+  readonly configFolder?: string | undefined;
   /** Unique among the pods. */
   readonly podId: string;
   /** Version of this program, for `User-Agent`. @default "dev" */

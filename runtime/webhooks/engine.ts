@@ -22,13 +22,9 @@ import { createRunningPartners } from "./maintenance/end-removed.ts";
 import { createStreamFill, createStreamWatch, type StreamWatch } from "./maintenance/stream-watch.ts";
 import { ConfiguredPartners, defaultOwnLanesMax } from "./partners/configured-partners.ts";
 import { createPartnerList, type PartnerList } from "./history/partner-list.ts";
-import {
-  liveStateOf,
-  type LiveState,
-  createLiveStates,
-  createPartnerDetails,
-  type PartnerDetails,
-} from "./live/live-state.ts";
+import { createLiveStates, liveStateOf, type LiveState, type LiveStates } from "./live/live-state.ts";
+import { createPartnerDetails, type PartnerDetails } from "./live/partner-details.ts";
+import { createPartnerOverview, type PartnerOverview } from "./live/partner-overview.ts";
 import type { DisabledPartners } from "./partners/partner-holds.ts";
 import { createDeadLettersApi, type DeadLettersApi } from "./replay/dead-letters-api.ts";
 import { createReplayStore, type ReplayStore } from "./replay/replay-job.ts";
@@ -73,6 +69,8 @@ export class WebhookEngine {
   readonly history: EventReads;
   /** Configured partners, for callers. */
   readonly partnerList: PartnerList;
+  /** Configured partners with their health and figures, for callers. */
+  readonly partnerOverview: PartnerOverview;
   /** One partner with its live state, for callers. */
   readonly partnerDetails: PartnerDetails;
   /** Test events for one partner. */
@@ -134,7 +132,14 @@ export class WebhookEngine {
     const replayStore = createReplayStore(this.#bucket("replays"));
     this.history = createEventReads(this.#context);
     this.partnerList = createPartnerList(this.#context);
-    this.partnerDetails = this.#createDetails();
+    const live = this.#createLiveStates();
+    this.partnerOverview = createPartnerOverview(this.partnerList, { ...this.#context, live });
+    this.partnerDetails = createPartnerDetails({
+      list: this.partnerList,
+      live,
+      overview: this.partnerOverview,
+      configFolder: deps.configFolder,
+    });
     this.pings = createPings({ ...this.#context, list: this.partnerList, router: this.#router, nonce: createNonce() });
     this.replays = createReplays(this.#context, replayStore);
     this.disabledPartners = this.#context.disabled;
@@ -236,15 +241,14 @@ export class WebhookEngine {
     return createBucket(this.#deps.nats, this.#layout.buckets[name]);
   }
 
-  #createDetails(): PartnerDetails {
-    const live = createLiveStates({
+  #createLiveStates(): LiveStates {
+    return createLiveStates({
       peers: this.#deps.peers,
       livePods: () => this.pods.live(),
       own: this.pods.own,
       here: (key) => this.#liveState(key),
       now: this.#context.now,
     });
-    return createPartnerDetails(this.partnerList, live);
   }
 
   /** The live state of a partner; undefined when this pod does not own its lane. */

@@ -134,7 +134,8 @@ const table = `
       webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/
       webhooks/records/ webhooks/delivery/ webhooks/history/
   runtime/webhooks/live/ <
-      api/ limits/ pods/ nats/messages/ webhooks/events/ webhooks/settlement/ webhooks/partners/ webhooks/history/
+      api/ limits/ pods/ errors/ nats/messages/ webhooks/settlement/ webhooks/partners/ webhooks/event-index/
+      webhooks/history/
   runtime/webhooks/ping/ <
       api/ limits/ errors/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/partners/
       webhooks/records/ webhooks/routing/ webhooks/history/ webhooks/replay/

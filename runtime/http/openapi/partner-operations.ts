@@ -12,8 +12,17 @@ const partnerPath = [
 /** `GET /webhooks/partners` */
 export const partnersOperation: Operation = {
   id: "listPartners",
-  summary: "Partners visible to the caller, with their subscriptions to the caller's tenants, by name",
-  parameters: paging,
+  summary:
+    "Partners visible to the caller, by name, with their health, figures and subscriptions to the caller's tenants",
+  parameters: [
+    textParameter(
+      "search",
+      "Only partners whose `namespace/name` contains this text in any case; parts of it are separated by spaces",
+      { minLength: 0 },
+      { example: "acme" },
+    ),
+    ...paging,
+  ],
   responses: { "200": { description: "Partners", schema: "PartnerPage" } },
 };
 

@@ -16,6 +16,7 @@ const statusForm = /^(?:(?<status>[1-5]\d\d)|(?<hundreds>[1-5])xx|none)$/u;
 const reasonForm = /^[a-z0-9_]{1,64}$/u;
 const cursorForm = /^\d{1,16}$/u;
 const pageNames: readonly string[] = ["cursor", "limit"];
+const partnerNames: readonly string[] = ["search", ...pageNames];
 const eventNames: readonly string[] =
   "from to after_id before_id type partner state status reason order wait cursor limit".split(" ");
 
@@ -114,10 +115,15 @@ export function readReason(query: Parameters): string | undefined {
 }
 
 /** Reads the parameters of `GET /webhooks/partners`. @throws ApiError 400 that names the parameter at fault */
-export function readPartnerPlace(query: Parameters): { readonly skipped: number; readonly limit: number } {
-  rejectUnknown(query, (name) => pageNames.includes(name));
+export function readPartnerQuery(query: Parameters): {
+  readonly search: readonly string[];
+  readonly skipped: number;
+  readonly limit: number;
+} {
+  rejectUnknown(query, (name) => partnerNames.includes(name));
+  const text = readOne(query, "search") ?? "";
   const { afterSeq, limit } = placeOf(query);
-  return { skipped: afterSeq, limit };
+  return { search: text.toLowerCase().split(/\s+/u).filter(Boolean), skipped: afterSeq, limit };
 }
 
 /** Reads the place and the size of a page. @throws ApiError 400 that names the parameter at fault */

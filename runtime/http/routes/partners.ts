@@ -1,18 +1,22 @@
+import { type Caller, debugScope } from "../../metrics/authorization/access.ts";
 import { rejectUnknown } from "../../metrics/request/parameters.ts";
-import type { PartnerDetails } from "../../webhooks/live/live-state.ts";
+import type { PartnerDetails } from "../../webhooks/live/partner-details.ts";
+import type { PartnerOverview } from "../../webhooks/live/partner-overview.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";
-import { partnersOf } from "../../webhooks/history/partner-access.ts";
+import type { HistoryView } from "../../webhooks/history/history-view.ts";
+import { isNarrowed, partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import type { Pings } from "../../webhooks/ping/ping.ts";
 import type { PublishedKeys } from "../../webhooks/signing/keys.ts";
 import * as operations from "../openapi/partner-operations.ts";
 import { readRoute, type ApiRequest, type Route } from "../server/route.ts";
-import { readPartnerPlace } from "./event-query.ts";
+import { readPartnerQuery } from "./event-query.ts";
 import { idempotent } from "./idempotent.ts";
 
 /** The part of the webhook engine that the routes about partners use. */
 export interface PartnerService {
-  readonly partnerList: Pick<PartnerList, "page" | "find">;
+  readonly partnerList: Pick<PartnerList, "find">;
+  readonly partnerOverview: Pick<PartnerOverview, "page">;
   readonly partnerDetails: PartnerDetails;
   readonly pings: Pings;
   readonly idempotencyKeys: IdempotencyKeys;
@@ -21,9 +25,14 @@ export interface PartnerService {
 
 const pingBytesMax = 1024;
 
+/** The view of a caller. Partners never see internals of the platform, whatever their scopes. */
+export function viewOf(caller: Caller): HistoryView {
+  return { ...partnersOf(caller), showsInternals: caller.scopes.includes(debugScope) && !isNarrowed(caller) };
+}
+
 /** Partners, for callers with a token. */
 export function partnerRoutes({
-  partnerList,
+  partnerOverview,
   partnerDetails,
   pings,
   idempotencyKeys,
@@ -31,13 +40,14 @@ export function partnerRoutes({
   const scopes = ["webhooks:read"];
   return [
     readRoute("/webhooks/partners", scopes, operations.partnersOperation, async ({ query, caller }) => {
-      const requested = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerPlace(query) };
-      const { items, next } = await partnerList.page(requested);
+      const requested = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerQuery(query) };
+      const { items, next } = await partnerOverview.page(requested);
       return { data: items, meta: { cursor: next === undefined ? null : String(next) } };
     }),
     readRoute("/webhooks/partners/:namespace/:name", scopes, operations.partnerOperation, async (request) => {
       rejectUnknown(request.query, () => false);
-      return partnerDetails.read(labelOf(request.path), request.caller);
+      const { tenants } = request.caller;
+      return partnerDetails.read(labelOf(request.path), { tenants, ...viewOf(request.caller) });
     }),
     idempotent(idempotencyKeys, {
       method: "POST",

@@ -1,18 +1,16 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { ApiError } from "../../errors/api-error.ts";
-import { type Caller, debugScope } from "../../metrics/authorization/access.ts";
 import type { EventPage } from "../../webhooks/history/event-list.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import { historyBytes } from "../../webhooks/history/history.ts";
-import type { HistoryView } from "../../webhooks/history/history-view.ts";
-import { isNarrowed, partnersOf } from "../../webhooks/history/partner-access.ts";
+import { isNarrowed } from "../../webhooks/history/partner-access.ts";
 import type { DeadLettersApi } from "../../webhooks/replay/dead-letters-api.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
 import * as operations from "../openapi/event-operations.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import { idempotent } from "./idempotent.ts";
 import { readRoute, requirePartners, type Route } from "../server/route.ts";
-import { keysRoute, partnerRoutes, type PartnerService } from "./partners.ts";
+import { keysRoute, partnerRoutes, viewOf, type PartnerService } from "./partners.ts";
 import { deliveryStatsRoute, partnerStatsRoute } from "./partner-stats.ts";
 import { readCountsQuery, readDeadLetterQuery } from "./dead-letter-query.ts";
 import { readEventQuery, readReplayQuery, readWait, replayCursor } from "./event-query.ts";
@@ -44,11 +42,6 @@ export function webhookRoutes(service: WebhookService, partnersClaim: PartnersCl
   return [...(partnersClaim === "Required" ? routes.map(requirePartners) : routes), keysRoute(service)];
 }
 
-/** The view of a caller. Partners never see internals of the platform, whatever their scopes. */
-function viewFor(caller: Caller): HistoryView {
-  return { ...partnersOf(caller), showsInternals: caller.scopes.includes(debugScope) && !isNarrowed(caller) };
-}
-
 function historyRoutes(service: WebhookService): readonly Route[] {
   return [
     {
@@ -57,7 +50,7 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       scopes: ["webhooks:read"],
       operation: operations.historyOperation,
       handle: async ({ path, caller }) => {
-        const history = await service.history.event(path["id"] ?? "", caller.tenants, viewFor(caller));
+        const history = await service.history.event(path["id"] ?? "", caller.tenants, viewOf(caller));
         // An event of another tenant or partner gets the same response as an unknown one.
         if (history === undefined)
           throw new ApiError("event_not_found", "The event does not exist or is not visible to this caller.");

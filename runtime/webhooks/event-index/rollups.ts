@@ -80,6 +80,8 @@ interface Series {
   /** By hour since 1970. */
   readonly hours: Map<number, Hour>;
   newestMs: number;
+  /** Start of the last successful attempt, Unix milliseconds; 0 for none. */
+  deliveredMs: number;
 }
 
 /**
@@ -127,7 +129,17 @@ export class Rollups {
   addAttempt({ tenant, partner, atMs, outcome, durationMs }: RolledAttempt): void {
     const cells = [rollupCounters.indexOf(outcome)];
     if (durationMs !== undefined) cells.push(rollupCounters.indexOf("attempts"), firstBucket + bucketOf(durationMs));
-    this.#add(tenant, partner, atMs, cells);
+    this.#add(tenant, partner, atMs, cells, outcome === "delivered" ? atMs : 0);
+  }
+
+  /** Starts of the last successful attempts by partner, Unix milliseconds. Partners without one are left out. */
+  lastDelivered({ isTenant, isPartner }: Pick<RollupSearch, "isTenant" | "isPartner">): ReadonlyMap<string, number> {
+    const last = new Map<string, number>();
+    for (const { tenant, partner, deliveredMs } of this.#series.values()) {
+      if (deliveredMs === 0 || !isTenant(tenant) || !isPartner(partner)) continue;
+      last.set(partner, Math.max(deliveredMs, last.get(partner) ?? 0));
+    }
+    return last;
   }
 
   /** Passes every value in the window to `take`, in no order. Yields after each hour of a series. */
@@ -145,22 +157,28 @@ export class Rollups {
     }
   }
 
-  #add(tenant: string, partner: string, atMs: number, cells: readonly number[]): void {
+  #add(tenant: string, partner: string, atMs: number, cells: readonly number[], deliveredMs = 0): void {
     const hour = Math.floor(atMs / hourMs);
     if (hour < this.#oldestHour) return;
-    const table = this.#hourOf(`${tenant}\n${partner}`, tenant, partner, hour, atMs);
+    const series = this.#seriesOf(tenant, partner);
+    series.newestMs = Math.max(series.newestMs, atMs);
+    series.deliveredMs = Math.max(series.deliveredMs, deliveredMs);
+    const table = series.hours.get(hour) ?? this.#startHour(series, hour);
     const first = Math.floor((atMs % hourMs) / minuteMs) * cellsMax;
     for (const cell of cells) this.#increment(table, first + cell + 1);
     if (this.#slots > this.#slotsMax) this.#makeRoom();
   }
 
-  #hourOf(key: string, tenant: string, partner: string, hour: number, atMs: number): Hour {
-    const series = this.#series.get(key) ?? { tenant, partner, hours: new Map<number, Hour>(), newestMs: 0 };
-    series.newestMs = Math.max(series.newestMs, atMs);
-    const known = series.hours.get(hour);
-    if (known !== undefined) return known;
+  #seriesOf(tenant: string, partner: string): Series {
+    const known = this.#series.get(keyOf(tenant, partner));
+    return known ?? { tenant, partner, hours: new Map<number, Hour>(), newestMs: 0, deliveredMs: 0 };
+  }
+
+  /** A series is listed from its first hour on. */
+  #startHour(series: Series, hour: number): Hour {
     const made = { keys: new Uint16Array(firstSlots), counts: new Uint32Array(firstSlots), used: 0 };
     series.hours.set(hour, made);
+    const key = keyOf(series.tenant, series.partner);
     this.#series.delete(key);
     this.#series.set(key, series);
     this.#slots += firstSlots + hourOverhead;
@@ -194,6 +212,10 @@ export class Rollups {
     this.#slots -= hourOverhead + (hours.get(hour)?.keys.length ?? 0);
     hours.delete(hour);
   }
+}
+
+function keyOf(tenant: string, partner: string): string {
+  return `${tenant}\n${partner}`;
 }
 
 /** The slot of a key, or the free one for it. A quarter of the slots is free. */

@@ -142,7 +142,7 @@ function figuresOf(cells: Cells, query: DeliveryStatsQuery): DeliveryTotals {
 }
 
 /** The duration at this share of all attempts; null without any. Source: nearest rank. */
-function percentileOf(cells: Cells, share: number): number | null {
+export function percentileOf(cells: Uint32Array, share: number): number | null {
   const buckets = cells.subarray(firstBucket);
   let left = Math.ceil(share * buckets.reduce((sum, count) => sum + count, 0));
   if (left === 0) return null;

@@ -1,5 +1,5 @@
 import type { DeliveryWait } from "../../../api/histories.ts";
-import type { DisabledPartners } from "../partners/partner-holds.ts";
+import type { DisabledMark, DisabledPartners } from "../partners/partner-holds.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import type { OpenBreaker } from "../settlement/circuit-breaker.ts";
 import type { Settlement } from "../settlement/settle.ts";
@@ -28,11 +28,16 @@ export function createFindBlock({ disabled, holds, now }: BlockDeps): FindBlock 
       return { kind: "held", reason: heldBy === undefined ? held : `${held}: ${heldBy}`, ...since, until: null };
     if (state === "Paused") return { kind: "paused", reason: null, ...since, until: null };
     const [mark, pause] = await Promise.all([disabled.find(partner), holds.read(partner)]);
-    if (mark !== undefined) return { kind: "disabled", reason: goneReason, since: mark.at, until: null };
+    if (mark !== undefined) return disabledBlock(mark);
     if (!maySendTo(partner, now()))
       return { kind: "keyless", reason: "no signing key is valid", since: keysEnd(partner), until: null };
     return pause === undefined ? undefined : blockOf(pause, now());
   };
+}
+
+/** What a 410 keeps waiting. */
+export function disabledBlock({ at }: Pick<DisabledMark, "at">): DeliveryWait {
+  return { kind: "disabled", reason: goneReason, since: at, until: null };
 }
 
 /** Lifetime of what lists know of a partner, and the number of partners that they know it of. */

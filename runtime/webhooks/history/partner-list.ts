@@ -18,7 +18,9 @@ interface PartnerCaller extends PartnerAccess {
   readonly tenants: readonly string[];
 }
 
-interface PartnerQuery extends PartnerCaller {
+export interface PartnerQuery extends PartnerCaller {
+  /** Parts of `namespace/name`, lowercase. @default all partners */
+  readonly search?: readonly string[];
   /** Partners before the page. A change of the configuration between two pages may move one over their border. */
   readonly skipped: number;
   readonly limit: number;
@@ -41,16 +43,17 @@ export function createPartnerList({ partners, disabled, notApplied }: PartnerLis
      * out.
      * @throws ApiError `events_unavailable`
      */
-    page: async (query: PartnerQuery) => {
+    page: async (query: PartnerQuery): Promise<PartnerPage> => {
       const digests = await disabledDigests(disabled);
       const configured = partners()
         .filter(({ label }) => mayNamePartner(query, label))
         .map((partner) => summaryOf(partner, query, { digests, notApplied: notApplied() }))
         .filter(({ subscriptions }) => subscriptions.length > 0);
       const keys = new Set(partners().map(({ key }) => key));
-      const visible = [...configured, ...leftOut(notApplied(), keys, query)].toSorted((a, b) =>
-        a.partner < b.partner ? -1 : 1,
-      );
+      const { search = [] } = query;
+      const visible = [...configured, ...leftOut(notApplied(), keys, query)]
+        .filter(({ partner }) => search.every((part) => partner.includes(part)))
+        .toSorted((a, b) => (a.partner < b.partner ? -1 : 1));
       const end = query.skipped + query.limit;
       const items = visible.slice(query.skipped, end);
       return visible.length > end ? { items, next: end } : { items };
@@ -70,6 +73,11 @@ export function createPartnerList({ partners, disabled, notApplied }: PartnerLis
       return { partner, summary };
     },
   };
+}
+
+/** Whether the caller sees every tenant whose events the partner gets. Some figures count the events of all of them. */
+export function seesAll({ config }: Partner, tenants: readonly string[]): boolean {
+  return config.subscriptions.every((one) => one.tenants.every((tenant) => includesTenant(tenants, tenant)));
 }
 
 type NotApplied = ReadonlyMap<string, NotAppliedPartner>;
@@ -93,8 +101,8 @@ function leftOut(all: NotApplied, applied: ReadonlySet<string>, caller: PartnerC
 
 function rejectionOf(partner: NotAppliedPartner | undefined, caller: PartnerCaller): PartnerSummary["rejected"] {
   if (partner === undefined) return null;
-  const seesAll = caller.tenants.includes(anyTenant) && !isNarrowed(caller);
-  return { reason: partner.reason, message: (seesAll ? partner.message : undefined) ?? null };
+  const seesMessage = caller.tenants.includes(anyTenant) && !isNarrowed(caller);
+  return { reason: partner.reason, message: (seesMessage ? partner.message : undefined) ?? null };
 }
 
 function absence(label: string, all: NotApplied, caller: PartnerCaller): string {

@@ -1,10 +1,8 @@
 // Live state: what the pod that owns the lane of a partner knows about it now. Other pods ask it.
 
-import type { PartnerLive, PartnerDetail } from "../../../api/partners.ts";
+import { pageItemsMax } from "../../../api/events.ts";
+import type { PartnerLive } from "../../../api/partners.ts";
 import { causeOf, openCauses, type BreakerState, type OpenCause } from "../settlement/circuit-breaker.ts";
-import { includesTenant } from "../events/tenants.ts";
-import type { PartnerAccess } from "../history/partner-access.ts";
-import type { PartnerList } from "../history/partner-list.ts";
 import type { Partner } from "../partners/partner.ts";
 import { BoundedMap, createSingleFlight } from "../../../limits/bounded-map.ts";
 import type { PodMessages } from "../../nats/messages/pod-messages.ts";
@@ -118,7 +116,7 @@ const neverKnown: PartnerLive = {
 };
 
 /** The view of a caller that may not see all tenants of the partner. */
-const hiddenView: PartnerLive = { ...neverKnown, hidden: true };
+export const hiddenView: PartnerLive = { ...neverKnown, hidden: true };
 
 function iso(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
@@ -148,19 +146,12 @@ export function createPartnerFigures() {
   };
 }
 
-/** One partner, for callers. */
-export interface PartnerDetails {
-  /**
-   * A partner by `namespace/name`, with the subscriptions to the caller's tenants.
-   * @throws ApiError `partner_not_found` for one that the caller may not see too; `events_unavailable`
-   */
-  read(label: string, caller: PartnerAccess & { readonly tenants: readonly string[] }): Promise<PartnerDetail>;
-}
-
 /** The live states of partners, from the pods that own their lanes. */
-interface LiveStates {
+export interface LiveStates {
   /** Resolves within a second, with the last known state when the owner does not respond. Never rejects. */
   of(partner: Pick<Partner, "key" | "lane">): Promise<PartnerLive>;
+  /** Pending deliveries by partner key, as far as the owners know them. Resolves within a second and never rejects. */
+  backlogs(partners: readonly Pick<Partner, "key" | "lane">[]): Promise<ReadonlyMap<string, number>>;
 }
 
 interface LiveStatesDeps {
@@ -176,46 +167,16 @@ interface LiveStatesDeps {
 }
 
 const topic = "live";
+const backlogsTopic = "backlogs";
 /** A pod of an older version does not know the topic and is silent. */
 const requestMs = 800;
 /** Partners whose last known state is kept. */
 const lastKnownMax = 4_096;
 
-export function createPartnerDetails(list: Pick<PartnerList, "find">, live: LiveStates): PartnerDetails {
-  return {
-    read: async (label, caller) => {
-      const { partner, summary } = await list.find(label, caller);
-      const view = seesAll(partner, caller.tenants) ? await live.of(partner) : hiddenView;
-      return { ...summary, ...settingsOf(partner), live: view };
-    },
-  };
-}
-
-/** Whether the caller sees every tenant whose events the partner gets. The figures count the events of all of them. */
-function seesAll({ config }: Partner, tenants: readonly string[]): boolean {
-  return config.subscriptions.every((one) => one.tenants.every((tenant) => includesTenant(tenants, tenant)));
-}
-
-function settingsOf({ config }: Partner): Pick<PartnerDetail, "signing" | "retry" | "delivery"> {
-  const { signing, retry, delivery } = config;
-  return {
-    signing: { scheme: signing.scheme },
-    retry: {
-      schedule_seconds: retry.scheduleSeconds,
-      max_age_seconds: retry.maxAgeSeconds,
-      jitter_percent: retry.jitterPercent,
-    },
-    delivery: {
-      max_in_flight: delivery.maxInFlight,
-      rate_per_second: delivery.rate?.perSecond ?? null,
-      max_backlog: delivery.maxBacklog?.messages ?? null,
-    },
-  };
-}
-
 /** Serves requests of other pods from now on, and sends them. Concurrent requests for a partner are one. */
 export function createLiveStates({ peers, livePods, own, here, now }: LiveStatesDeps): LiveStates {
   peers?.serve(topic, (message) => here(keyOf(message)) ?? {});
+  peers?.serve(backlogsTopic, (message) => ({ backlogs: backlogsOf(keysOf(message), here) }));
   const lastKnown = new BoundedMap<string, LiveState>(lastKnownMax);
   const once = createSingleFlight<LiveState | undefined>();
   const request = async (pod: string | undefined, key: string): Promise<LiveState | undefined> => {
@@ -232,7 +193,42 @@ export function createLiveStates({ peers, livePods, own, here, now }: LiveStates
       if (found !== undefined) lastKnown.set(key, found);
       return liveViewOf(found ?? lastKnown.use(key), found !== undefined, now());
     },
+    backlogs: async (partners) => {
+      const byOwner = Map.groupBy(partners, ({ lane }) => ownerOf(lane, livePods()));
+      const reads = [...byOwner].map(async ([pod, some]) => {
+        const keys = some.map(({ key }) => key);
+        if (pod === undefined || pod === own) return backlogsOf(keys, here);
+        const response = await peers?.request(pod, backlogsTopic, { keys }, requestMs).catch(() => undefined);
+        return parseBacklogs(response, new Set(keys));
+      });
+      return new Map((await Promise.all(reads)).flat());
+    },
   };
+}
+
+type Backlogs = readonly (readonly [key: string, backlog: number])[];
+
+function backlogsOf(keys: readonly string[], here: LiveStatesDeps["here"]): Backlogs {
+  return keys.flatMap((key) => {
+    const backlog = here(key)?.backlog ?? undefined;
+    return backlog === undefined ? [] : [[key, backlog] as const];
+  });
+}
+
+/** Backlogs of these keys. Parts of another form are left out. */
+function parseBacklogs(message: unknown, keys: ReadonlySet<string>): Backlogs {
+  const { backlogs } = ((typeof message === "object" ? message : null) as { readonly backlogs?: unknown }) ?? {};
+  if (!Array.isArray(backlogs)) return [];
+  return backlogs.flatMap((entry: unknown) => {
+    const [key, backlog] = Array.isArray(entry) ? (entry as readonly unknown[]) : [];
+    return typeof key === "string" && keys.has(key) && isCount(backlog) ? [[key, backlog] as const] : [];
+  });
+}
+
+/** The keys of a request, at most those of a page. */
+function keysOf(message: unknown): readonly string[] {
+  const keys = typeof message === "object" && message !== null && "keys" in message ? message.keys : undefined;
+  return Array.isArray(keys) ? keys.slice(0, pageItemsMax).filter((key) => typeof key === "string") : [];
 }
 
 /** Empty for a message of another form, which is no key. */

@@ -245,10 +245,22 @@ test("heliograph partners ping waits for the end of a test event", async () => {
 
 test("heliograph partners lists partners with their subscriptions and keys", async () => {
   expect(await items("partners")).toMatchObject([
-    { partner: "default/acme", state: "active", reason: null, subscriptions: [{ types: ["**"], tenants: ["*"] }] },
+    {
+      partner: "default/acme",
+      state: "active",
+      reason: null,
+      subscriptions: [{ types: ["**"], tenants: ["*"] }],
+      health: { kind: expect.stringMatching(/^(?:healthy|failing)$/u) },
+    },
   ]);
   const { stdout } = await command("partners");
-  expect(stdout).toMatch(/^PARTNER +STATE +REASON +TYPES +TENANTS +KEYS\ndefault\/acme +active +- +\*\* +\* +\S+\n$/u);
+  const titles = "PARTNER +STATE +HEALTH +REASON +TYPES +TENANTS +KEYS";
+  expect(stdout).toMatch(
+    new RegExp(`^${titles}\ndefault/acme +active +(?:healthy|failing) +\\S.* +\\*\\* +\\* +\\S+\n$`, "u"),
+  );
+  const { stdout: wide } = await command("partners", "--search", "ACME", "-o", "wide");
+  expect(wide).toMatch(/SUCCESS 24H +P95 24H +BACKLOG +LAST SUCCESS .*\ndefault\/acme .*\d%? +\d+ms/u);
+  expect((await command("partners", "--search", "nobody")).stderr).toContain("No partners found.");
 });
 
 describe("heliograph dlq", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
-import { readEventQuery, readWait } from "../../../../runtime/http/routes/event-query.ts";
+import { readEventQuery, readPartnerQuery, readWait } from "../../../../runtime/http/routes/event-query.ts";
 
 const nowMs = Date.UTC(2026, 0, 31, 12);
 const dayMs = 86_400_000;
@@ -96,5 +96,26 @@ describe("a list of events", () => {
     ["what is not known", "tenant=acme", "unknown_parameter", "tenant"],
   ])("refuses %s, as queries for metrics do", (_, query, code, field) => {
     expect(refusalOf(() => listed(query))).toEqual([code, field]);
+  });
+});
+
+describe("a list of partners", () => {
+  const listedPartners = (query: string) => readPartnerQuery(queryParameters(`/webhooks/partners?${query}`));
+
+  test("takes a search in any case, whose parts are separated by spaces, and a page", () => {
+    expect(listedPartners("")).toEqual({ search: [], skipped: 0, limit: 50 });
+    expect(listedPartners("search=+Acme%20%20PAY&cursor=9&limit=2")).toEqual({
+      search: ["acme", "pay"],
+      skipped: 9,
+      limit: 2,
+    });
+  });
+
+  test.each([
+    [`search=${"a".repeat(201)}`, "invalid_request", "search"],
+    ["search=a&search=b", "invalid_request", "search"],
+    ["find=a", "unknown_parameter", "find"],
+  ])("rejects %.20s", (query, code, field) => {
+    expect(refusalOf(() => listedPartners(query))).toEqual([code, field]);
   });
 });

@@ -157,4 +157,44 @@ describe("the live state of a partner", () => {
       expect(await states.of(partner)).toMatchObject({ known: false, backlog: 7, as_of: "1970-01-01T00:00:05.000Z" });
     expect(await states.of({ ...partner, key: "other" })).toMatchObject({ known: false, backlog: null, as_of: null });
   });
+
+  test("of several partners has the backlogs that the owners know, and none of a pod that is silent or older", async () => {
+    const own = ["x", "y", "z", "u", "v", "w"].find((name) => ownerOf(name, pods) === "a") ?? "";
+    const partners = [
+      { key: "k", lane },
+      { key: "other", lane },
+      { key: "here", lane: own },
+    ];
+    const { states, asked } = statesOf(async () => ({
+      backlogs: [
+        ["k", 3],
+        ["other", -1],
+        ["foreign", 5],
+      ],
+    }));
+    expect([...(await states.backlogs(partners))]).toEqual([["k", 3]]);
+    expect(asked).toEqual(["b"]);
+    const silent = statesOf(() => Promise.reject(new Error("silent"))).states;
+    expect([...(await silent.backlogs(partners))]).toEqual([]);
+    const older = statesOf(async () => undefined, state).states;
+    expect([...(await older.backlogs(partners))]).toEqual([
+      ["k", 7],
+      ["other", 7],
+    ]);
+  });
+
+  test("is sent to other pods for at most one page of partners", async () => {
+    const handlers = new Map<string, (message: unknown) => unknown>();
+    const peers = {
+      request: async () => undefined,
+      serve: (topic: string, handler: (message: unknown) => object | Promise<object>) =>
+        void handlers.set(topic, handler),
+    };
+    createLiveStates({ peers, livePods: () => pods, own: "a", here: () => state, now: () => 6_000 });
+    const respond = handlers.get("backlogs") ?? (() => undefined);
+    expect(respond({ keys: ["k", 4] })).toEqual({ backlogs: [["k", 7]] });
+    expect(respond({})).toEqual({ backlogs: [] });
+    const many = Array.from({ length: 1_000 }, (_, index) => `key-${index}`);
+    expect((respond({ keys: many }) as { readonly backlogs: readonly unknown[] }).backlogs).toHaveLength(200);
+  });
 });

@@ -1,6 +1,8 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createPartnerList } from "../../../../runtime/webhooks/history/partner-list.ts";
-import { liveStateOf, liveViewOf, createPartnerDetails } from "../../../../runtime/webhooks/live/live-state.ts";
+import { liveStateOf, liveViewOf } from "../../../../runtime/webhooks/live/live-state.ts";
+import { createPartnerDetails } from "../../../../runtime/webhooks/live/partner-details.ts";
+import { partnerEndpoint } from "../../../../runtime/webhooks/live/partner-endpoint.ts";
 import { compiled } from "../memory-context.ts";
 
 const all = "*";
@@ -22,7 +24,8 @@ test.each<[string, readonly string[], readonly string[], boolean]>([
     disabled: { list: async () => [] },
     notApplied: () => new Map(),
   });
-  const details = createPartnerDetails(list, { of: async () => liveViewOf(live, true, 5_000) });
+  const overview = { withFigures: async <Summary>(summaries: readonly Summary[]) => summaries };
+  const details = createPartnerDetails({ list, live: { of: async () => liveViewOf(live, true, 5_000) }, overview });
   const { live: shown } = await details.read(partner.label, { tenants });
   expect(shown.hidden).toBe(!isShown);
   const { known, breaker, backlog, in_flight: inFlight, as_of: asOf, oldest_due_at: oldest } = shown;
@@ -32,4 +35,44 @@ test.each<[string, readonly string[], readonly string[], boolean]>([
       ? { known: true, breaker: "open", backlog: 7, inFlight: 2, isDated: true }
       : { known: false, breaker: null, backlog: null, inFlight: null, isDated: false },
   );
+});
+
+describe("the place of a partner", () => {
+  const partner = compiled("one", {});
+  const list = createPartnerList({
+    partners: () => [partner],
+    disabled: { list: async () => [] },
+    notApplied: () => new Map(),
+  });
+  const overview = { withFigures: async <Summary>(summaries: readonly Summary[]) => summaries };
+  const read = async (configFolder: string | undefined, showsInternals: boolean) =>
+    createPartnerDetails({
+      list,
+      live: { of: async () => liveViewOf(live, true, 5_000) },
+      overview,
+      configFolder,
+    }).read(partner.label, { tenants: [all], showsInternals });
+
+  test("is a cluster, or a folder whose path only administrators see", async () => {
+    expect((await read(undefined, true)).managed_by).toEqual({ source: "kubernetes", folder: null });
+    expect((await read("/etc/heliograph", true)).managed_by).toEqual({ source: "folder", folder: "/etc/heliograph" });
+    expect((await read("/etc/heliograph", false)).managed_by).toEqual({ source: "folder", folder: null });
+  });
+
+  test("shows the path of its endpoint to administrators", async () => {
+    expect((await read(undefined, true)).endpoint?.path).toBe(new URL(partner.config.endpoint.url).pathname);
+    expect((await read(undefined, false)).endpoint).toMatchObject({ path: null });
+  });
+});
+
+test.each([
+  ["https://acme.example/hooks/{domain}", "https", "acme.example", "/hooks/{domain}"],
+  ["http://acme.example:8443/a?key=s3cret&b=", "http", "acme.example:8443", "/a?key=***&b=***"],
+  ["https://acme.example/a?s3cret", "https", "acme.example", "/a?***"],
+  ["https://acme.example/a?k=a=b&{domain}=1", "https", "acme.example", "/a?k=***&{domain}=***"],
+  ["https://user:pass@acme.example/", "https", "acme.example", "/"],
+  ["https://[::1]:9/a", "https", "[::1]:9", "/a"],
+])("%s is shown without values of its query", (url, scheme, host, path) => {
+  expect(partnerEndpoint(url, true)).toEqual({ scheme, host, path });
+  expect(partnerEndpoint(url, false)).toEqual({ scheme, host, path: null });
 });

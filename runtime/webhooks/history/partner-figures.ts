@@ -1,0 +1,127 @@
+import type { PartnerRecent } from "../../../api/partner-health.ts";
+import { createTimeSlices } from "../../../limits/time-slices.ts";
+import type { EventIndex } from "../event-index/event-index.ts";
+import { cellsMax, minuteMs, rollupCounters } from "../event-index/rollups.ts";
+import { includesTenant } from "../events/tenants.ts";
+import { percentileOf } from "./delivery-stats.ts";
+
+/** Attempts and those that failed. */
+export interface FailureShare {
+  readonly attempts: number;
+  readonly failed: number;
+}
+
+/** What the rollups contain about a partner. */
+export interface PartnerFigures {
+  readonly recent: PartnerRecent;
+  /** Attempts of the last 15 minutes. */
+  readonly latest: FailureShare;
+  /** Failed attempts of the last 24 hours after the last success. */
+  readonly failedSinceSuccess: number;
+  /** Start of the first interval after the last one in which less than half of the attempts failed; undefined: none. */
+  readonly failingSinceMs: number | undefined;
+}
+
+interface FiguresQuery {
+  /** Tenants of the caller. `*`: all. */
+  readonly tenants: readonly string[];
+  /** `namespace/name`; the caller may see them. */
+  readonly partners: ReadonlySet<string>;
+  readonly nowMs: number;
+}
+
+const dayMs = 86_400_000;
+const latestMs = 15 * minuteMs;
+/** Intervals of which it is known whether the partner failed. */
+const intervalMs = 5 * minuteMs;
+const intervals = dayMs / intervalMs;
+const most = 0.95;
+const [attemptsCell, deliveredCell] = [rollupCounters.indexOf("attempts"), rollupCounters.indexOf("delivered")];
+const slices = createTimeSlices();
+
+/** Share of failed attempts from which on a partner is failing. */
+export const failingShare = 0.5;
+
+/** Counts of one partner. */
+class Counts {
+  readonly #fromMs: number;
+  readonly #toMs: number;
+  readonly #lastMs: number;
+  readonly #cells = new Uint32Array(cellsMax);
+  readonly #attempts = new Uint32Array(intervals + 1);
+  readonly #delivered = new Uint32Array(intervals + 1);
+  readonly #latest = { attempts: 0, delivered: 0 };
+  #failedSinceSuccess = 0;
+
+  /** @param lastMs start of the last successful attempt, Unix milliseconds. @default 0 for none */
+  constructor(fromMs: number, toMs: number, lastMs = 0) {
+    this.#fromMs = fromMs;
+    this.#toMs = toMs;
+    this.#lastMs = lastMs;
+  }
+
+  add(atMs: number, cell: number, count: number): void {
+    this.#cells[cell] = (this.#cells[cell] ?? 0) + count;
+    const interval = Math.floor((atMs - this.#fromMs) / intervalMs);
+    const isLatest = atMs >= this.#toMs - minuteMs - latestMs;
+    if (cell === attemptsCell) {
+      this.#attempts[interval] = (this.#attempts[interval] ?? 0) + count;
+      if (isLatest) this.#latest.attempts += count;
+      if (atMs > this.#lastMs) this.#failedSinceSuccess += count;
+    } else if (cell === deliveredCell) {
+      this.#delivered[interval] = (this.#delivered[interval] ?? 0) + count;
+      if (isLatest) this.#latest.delivered += count;
+    }
+  }
+
+  figures(isComplete: boolean): PartnerFigures {
+    const [attempts, delivered] = [this.#cells[attemptsCell] ?? 0, this.#cells[deliveredCell] ?? 0];
+    const latest = this.#latest;
+    return {
+      recent: {
+        attempts,
+        success_rate: attempts === 0 ? null : Math.min(1, delivered / attempts),
+        p95_ms: percentileOf(this.#cells, most),
+        last_success_at: this.#lastMs === 0 ? null : new Date(this.#lastMs).toISOString(),
+        complete: isComplete,
+      },
+      latest: { attempts: latest.attempts, failed: Math.max(0, latest.attempts - latest.delivered) },
+      failedSinceSuccess: this.#failedSinceSuccess,
+      failingSinceMs: this.#failingSinceMs(),
+    };
+  }
+
+  #failingSinceMs(): number | undefined {
+    const attemptsAt = (at: number): number => this.#attempts[at] ?? 0;
+    const isGood = (at: number): boolean => attemptsAt(at) - (this.#delivered[at] ?? 0) < failingShare * attemptsAt(at);
+    const lastGood = this.#attempts.findLastIndex((_, at) => isGood(at));
+    const first = this.#attempts.findIndex((count, at) => at > lastGood && count > 0);
+    return first < 0 ? undefined : this.#fromMs + first * intervalMs;
+  }
+}
+
+/**
+ * Reads the figures of some partners from the rollups. Partners without attempts have figures too.
+ *
+ * @throws Error if JetStream does not respond
+ */
+export async function readPartnerFigures(
+  index: EventIndex,
+  { tenants, partners, nowMs }: FiguresQuery,
+): Promise<ReadonlyMap<string, PartnerFigures>> {
+  const { columns, rollupsReachMs } = await index.read();
+  const isCounted = {
+    isTenant: (tenant: string): boolean => includesTenant(tenants, tenant),
+    isPartner: (label: string): boolean => partners.has(label),
+  };
+  const toMs = Math.floor(nowMs / minuteMs) * minuteMs + minuteMs;
+  const fromMs = Math.floor((nowMs - dayMs) / intervalMs) * intervalMs;
+  const lastSuccess = columns.rollups.lastDelivered(isCounted);
+  const counts = new Map([...partners].map((label) => [label, new Counts(fromMs, toMs, lastSuccess.get(label))]));
+  const reading = columns.rollups.read({ ...isCounted, fromMs, toMs }, ({ partner }, ...value) =>
+    counts.get(partner)?.add(...value),
+  );
+  await slices.collect(reading);
+  const isComplete = rollupsReachMs <= fromMs;
+  return new Map([...counts].map(([label, one]) => [label, one.figures(isComplete)]));
+}

@@ -1,0 +1,73 @@
+import type { ConfigurationPlace, PartnerDetail } from "../../../api/partners.ts";
+import type { PartnerAccess } from "../history/partner-access.ts";
+import { seesAll, type PartnerList } from "../history/partner-list.ts";
+import type { Partner } from "../partners/partner.ts";
+import { hiddenView, type LiveStates } from "./live-state.ts";
+import { partnerEndpoint } from "./partner-endpoint.ts";
+import type { PartnerOverview } from "./partner-overview.ts";
+
+/** A caller that reads one partner. */
+interface DetailsCaller extends PartnerAccess {
+  readonly tenants: readonly string[];
+  /** True if paths of the endpoint and of this machine are shown. @default false */
+  readonly showsInternals?: boolean;
+}
+
+/** One partner, for callers. */
+export interface PartnerDetails {
+  /**
+   * A partner by `namespace/name`, with the subscriptions to the caller's tenants.
+   * @throws ApiError `partner_not_found` for one that the caller may not see too; `events_unavailable`
+   */
+  read(label: string, caller: DetailsCaller): Promise<PartnerDetail>;
+}
+
+interface PartnerDetailsDeps {
+  readonly list: Pick<PartnerList, "find">;
+  readonly live: Pick<LiveStates, "of">;
+  readonly overview: Pick<PartnerOverview, "withFigures">;
+  /** Folder of the configuration. @default the configuration is in a cluster */
+  readonly configFolder?: string | undefined;
+}
+
+export function createPartnerDetails({ list, live, overview, configFolder }: PartnerDetailsDeps): PartnerDetails {
+  return {
+    read: async (label, caller) => {
+      const { showsInternals = false } = caller;
+      const { partner, summary } = await list.find(label, caller);
+      const [view, [current = summary]] = await Promise.all([
+        seesAll(partner, caller.tenants) ? live.of(partner) : hiddenView,
+        overview.withFigures([summary], caller),
+      ]);
+      return {
+        ...current,
+        ...settingsOf(partner),
+        live: view,
+        endpoint: partnerEndpoint(partner.config.endpoint.url, showsInternals),
+        managed_by: placeOf(configFolder, showsInternals),
+      };
+    },
+  };
+}
+
+function placeOf(folder: string | undefined, showsInternals: boolean): ConfigurationPlace {
+  if (folder === undefined) return { source: "kubernetes", folder: null };
+  return { source: "folder", folder: showsInternals ? folder : null };
+}
+
+function settingsOf({ config }: Partner): Pick<PartnerDetail, "signing" | "retry" | "delivery"> {
+  const { signing, retry, delivery } = config;
+  return {
+    signing: { scheme: signing.scheme },
+    retry: {
+      schedule_seconds: retry.scheduleSeconds,
+      max_age_seconds: retry.maxAgeSeconds,
+      jitter_percent: retry.jitterPercent,
+    },
+    delivery: {
+      max_in_flight: delivery.maxInFlight,
+      rate_per_second: delivery.rate?.perSecond ?? null,
+      max_backlog: delivery.maxBacklog?.messages ?? null,
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import type { PartnerHealth } from "../../../api/partner-health.ts";
+import type { PartnerSummary } from "../../../api/partners.ts";
+import { orEventsUnavailable } from "../../errors/api-error.ts";
+import type { EventIndex } from "../event-index/event-index.ts";
+import { createFindBlock, disabledBlock, type FindBlock } from "../history/find-block.ts";
+import type { PartnerAccess } from "../history/partner-access.ts";
+import { readPartnerFigures, type PartnerFigures } from "../history/partner-figures.ts";
+import { seesAll, type PartnerList, type PartnerPage, type PartnerQuery } from "../history/partner-list.ts";
+import type { DisabledPartners, PartnerHolds } from "../partners/partner-holds.ts";
+import type { Partner } from "../partners/partner.ts";
+import type { LiveStates } from "./live-state.ts";
+import { partnerHealth, rejectedHealth } from "./partner-health.ts";
+
+/** Partners with their health and figures, for callers. */
+export interface PartnerOverview {
+  /** As {@link PartnerList.page}, with figures. @throws ApiError `events_unavailable` */
+  page(query: PartnerQuery): Promise<PartnerPage>;
+  /** Adds figures to partners of the list, which the caller may see. @throws ApiError `events_unavailable` */
+  withFigures(summaries: readonly PartnerSummary[], caller: OverviewCaller): Promise<readonly PartnerSummary[]>;
+}
+
+interface OverviewCaller extends PartnerAccess {
+  readonly tenants: readonly string[];
+}
+
+interface PartnerOverviewDeps {
+  readonly partners: () => readonly Partner[];
+  readonly index: EventIndex;
+  readonly disabled: Pick<DisabledPartners, "list">;
+  readonly holds: Pick<PartnerHolds, "keys" | "read">;
+  readonly live: Pick<LiveStates, "backlogs">;
+  /** JetStream's clock, Unix milliseconds. */
+  readonly now: () => number;
+}
+
+export function createPartnerOverview(list: Pick<PartnerList, "page">, deps: PartnerOverviewDeps): PartnerOverview {
+  const withFigures: PartnerOverview["withFigures"] = async (summaries, { tenants }) => {
+    const nowMs = deps.now();
+    const labels = new Set(summaries.map(({ partner }) => partner));
+    const applied = new Map(
+      deps.partners().flatMap((partner) => (labels.has(partner.label) ? [[partner.label, partner] as const] : [])),
+    );
+    const visible = [...applied.values()].filter((partner) => seesAll(partner, tenants));
+    const [figures, findBlock, backlogs] = await orEventsUnavailable(() =>
+      Promise.all([
+        readPartnerFigures(deps.index, { tenants, partners: labels, nowMs }),
+        readBlocks(deps),
+        deps.live.backlogs(visible),
+      ]),
+    );
+    const complete = async (summary: PartnerSummary): Promise<PartnerSummary> => {
+      const [partner, known] = [applied.get(summary.partner), figures.get(summary.partner)];
+      if (known === undefined) return summary;
+      return {
+        ...summary,
+        health: partner === undefined ? rejectedHealth(summary) : await readHealth(partner, known, findBlock),
+        recent: known.recent,
+        backlog: partner === undefined ? null : (backlogs.get(partner.key) ?? null),
+        next_key_to_expire: nextToExpire(summary, nowMs),
+      };
+    };
+    return orEventsUnavailable(() => Promise.all(summaries.map(complete)));
+  };
+  return {
+    withFigures,
+    page: async (query) => {
+      const page = await list.page(query);
+      return { ...page, items: await withFigures(page.items, query) };
+    },
+  };
+}
+
+async function readHealth(partner: Partner, figures: PartnerFigures, findBlock: FindBlock): Promise<PartnerHealth> {
+  return partnerHealth({ block: await findBlock(partner), figures });
+}
+
+/**
+ * Reads all marks and the keys of all pauses at once, and then only the pauses of partners that have one. As in
+ * `state`, a disabled partner is not paused.
+ */
+async function readBlocks({ disabled, holds, now }: PartnerOverviewDeps): Promise<FindBlock> {
+  const [marks, paused] = await Promise.all([disabled.list(), holds.keys()]);
+  const markOf = new Map(marks.map((mark) => [`${mark.uid} ${mark.specDigest}`, mark]));
+  const findBlock = createFindBlock({
+    disabled: { find: async () => undefined },
+    holds: { read: async (partner) => (paused.has(partner.key) ? holds.read(partner) : undefined) },
+    now,
+  });
+  return async (partner) => {
+    const { uid, specDigest, held } = partner.config;
+    const mark = held === undefined ? markOf.get(`${uid} ${specDigest}`) : undefined;
+    return mark === undefined ? findBlock(partner) : disabledBlock(mark);
+  };
+}
+
+function nextToExpire(
+  { keys }: PartnerSummary,
+  nowMs: number,
+): NonNullable<PartnerSummary["next_key_to_expire"]> | null {
+  const ends = keys.flatMap(({ id, not_after: at }) =>
+    at !== null && Date.parse(at) > nowMs ? { id, not_after: at } : [],
+  );
+  return ends.toSorted((a, b) => Date.parse(a.not_after) - Date.parse(b.not_after))[0] ?? null;
+}
