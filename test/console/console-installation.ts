@@ -5,9 +5,9 @@ import { eventIds } from "../../demo/partners.ts";
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
 import { payoutEvents } from "../demo/events.ts";
 import { startDemoInstallation, type DemoInstallation } from "../pages/demo-installation.ts";
-import { buildConsole } from "../image/files.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
+import { buildShared } from "./build-shared.ts";
 import { consoleClientId, consoleScopes, startSignInServer, type SignInOptions } from "./sign-in-server.ts";
 
 /** Who looks at the console. */
@@ -84,7 +84,7 @@ export async function startConsoleInstallation(): Promise<ConsoleInstallation> {
     for (const end of stops.toReversed()) await end();
   };
   try {
-    await buildConsole(root, join(root, "dist", "console"));
+    await buildShared(root);
     const folder = await temporaryFolder("console");
     stops.push(() => folder.remove());
     const signIn = await startSignInServer();

@@ -3,12 +3,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
-import { buildConsole } from "../image/files.ts";
 import { startProgram } from "../support/heliograph-process.ts";
 import { listenOnLoopback } from "../support/loopback.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import { resolveTool } from "../tools/resolve.ts";
+import { buildShared } from "./build-shared.ts";
 
 /** The real runtime without metric stores, with partners that answer as the event asks. */
 export interface WebhookInstallation {
@@ -64,7 +64,7 @@ export async function startWebhookInstallation(): Promise<WebhookInstallation> {
     for (const end of stops.toReversed()) await end();
   };
   try {
-    const built = buildConsole(root, join(root, "dist", "console"));
+    const built = buildShared(root);
     const folder = await temporaryFolder("webhooks");
     stops.push(() => folder.remove());
     const counts = new Map<string, number>();
