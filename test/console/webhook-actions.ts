@@ -70,6 +70,11 @@ async function openDeliveries({ installation, open, visit }: ConsoleVisitor): Pr
   await visit(tab, { name: "events", path: "/events", heading: "Events", sees: [rejected] });
   await tab.page.getByRole("button", { name: `1 rejected 1 delivered of ${rejected}` }).click();
   await tab.page.waitForURL(`${installation.url}/console/events?open=${rejected}`);
+  const opening = tab.page.context().waitForEvent("page");
+  await tab.page.getByRole("link", { name: rejected, exact: true }).click({ modifiers: ["Control"] });
+  const page = await opening;
+  await page.getByRole("heading", { level: 1, name: rejected }).waitFor();
+  await page.close();
   const other = await open();
   const path = tab.page.url().slice(`${installation.url}/console`.length);
   await visit(other, { name: "opened", path, heading: "Events", sees: [rejected] });

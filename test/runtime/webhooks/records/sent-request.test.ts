@@ -84,6 +84,7 @@ describe("the recorded request of an attempt", () => {
 
   test.each([
     ["a key by its name", "x-api-key", "abc"],
+    ["a short key by its name", "x-api-key", "secret123"],
     ["a token by its name", "X-Acme-Token", "abc"],
     ["authorization", "authorization", "abc"],
     ["a cookie", "cookie", "a=b"],
@@ -104,6 +105,7 @@ describe("the recorded request of an attempt", () => {
     ["x-environment", "production"],
     ["accept", "application/vnd.acme.events.v2+json"],
     ["x-contract-date", "2026-01-01T00:00:00Z"],
+    ["x-tenant-id", "customer-456"],
     ["x-team", "payments platform, Berlin"],
   ])("has the value of a plain fixed header: %s: %s", (name, value) => {
     expect(recorded({ headers: { [name]: value }, fixed: { [name]: value } })?.fixed).toEqual({ [name]: value });
