@@ -88,7 +88,7 @@ function jsonRoute(metrics: Pick<MetricsApi, "slo">, representations: Representa
   };
 }
 
-interface ReadStatus {
+interface ReadStatus extends Pick<ApiResponse, "sent"> {
   readonly status: StatusAnswer;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -100,12 +100,13 @@ async function readStatus(
 ): Promise<ReadStatus | undefined> {
   const context = { correlationId, nowMs, traceparent, address: address() };
   try {
-    const { headers, body } = await metrics.slo(new Map([["tenant", [tenant]]]), anonymous, signal, context);
+    const { headers, body, sent } = await metrics.slo(new Map([["tenant", [tenant]]]), anonymous, signal, context);
     const data = (body as { readonly data: readonly Slo[] }).data.map(objectiveOf);
     if (data.length === 0) return undefined;
     const status = sloStatesByRank.find((word) => data.some((objective) => objective.status === word)) ?? "ok";
     const cacheControl = headers["Cache-Control"] ?? "no-store";
-    return { status: { tenant, status, data }, headers: { "Cache-Control": cacheControl, Vary: "Accept-Encoding" } };
+    const own = { "Cache-Control": cacheControl, Vary: "Accept-Encoding" };
+    return { status: { tenant, status, data }, headers: own, sent };
   } catch (error) {
     if (error instanceof ApiError && [400, 403].includes(error.status)) return undefined;
     throw error;
@@ -133,11 +134,11 @@ function objectiveOf(item: Slo): StatusAnswer["data"][number] {
 
 async function tagged(
   { acceptEncoding }: ApiRequest,
-  { status, headers }: ReadStatus,
+  { status, headers, sent }: ReadStatus,
   representations: Representations,
   write: (status: StatusAnswer) => Uint8Array,
 ): Promise<ApiResponse> {
   const made = await representations.of(status, "status", chooseCoding(acceptEncoding), () => write(status));
   const coded = made.coding === "identity" ? {} : { "Content-Encoding": made.coding };
-  return { status: 200, headers: { ...headers, ...coded, ETag: made.etag }, body: made.bytes };
+  return { status: 200, headers: { ...headers, ...coded, ETag: made.etag }, body: made.bytes, sent };
 }

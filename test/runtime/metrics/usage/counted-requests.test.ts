@@ -80,6 +80,14 @@ describe("usage counts", () => {
       expect(data.reduce((total, row) => total + row[name], 0)).toBe(meta.total[name]);
   });
 
+  test("callers without a token as one client, with the bytes of a public status", async () => {
+    const server = await startServer();
+    const status = await server.get("/v1/status/brand-a", {});
+    expect(status.status).toBe(200);
+    const { data } = await usageOf(server, "group_by=client,tenant");
+    expect(data).toMatchObject([{ client: "anonymous", tenant: "brand-a", requests: 1, bytes: status.bytes.length }]);
+  });
+
   test("no rejected request, and no bytes of an error", async () => {
     const server = await startServer();
     for (const wrong of ["metric=nothing", "metric=lag&agg=p99", "metric=lag&step=1s"])
