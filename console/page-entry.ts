@@ -10,7 +10,7 @@ export interface PageProps {
 export interface PageEntry {
   /** Pattern below `/console`, such as `/partners/:namespace/:name`. */
   readonly path: string;
-  /** Scopes of which a reader needs one; the server decides, this only hides what would be refused. */
+  /** Scopes of which a reader needs one; the server decides, this only hides what would be rejected. */
   readonly scopes: readonly string[];
   /** Name in the navigation. @default the page has no place there */
   readonly label?: string;

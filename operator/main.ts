@@ -1,7 +1,7 @@
 // The operator: gathers resources, decides, and writes shards and statuses. It handles no event and no query.
 import { randomBytes } from "node:crypto";
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { lastGoodMsDefault } from "../crds/compile/stand-in.ts";
+import { lastGoodMsDefault } from "../crds/compile/last-good.ts";
 import { allowAll, type InstallationPolicy } from "../crds/policy.ts";
 import { StatusWriter } from "./controllers/status-writer.ts";
 import { startHealthServer, type HealthServer } from "./health-server.ts";

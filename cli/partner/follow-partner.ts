@@ -12,7 +12,7 @@ import { type ApiArguments, withApi } from "../api/with-api.ts";
 import { CommandError, type Context, type ExitName } from "../command-line/command.ts";
 import { plain, say } from "../command-line/terminal.ts";
 import { eventPath } from "../webhooks/event-forms.ts";
-import { followEvents, type Patience, type Place, placeOf, whileAway } from "../webhooks/follow-events.ts";
+import { followEvents, type Patience, type FollowPosition, placeOf, whileAway } from "../webhooks/follow-events.ts";
 import type { KeySource } from "./partner-flags.ts";
 import { postOnce } from "./post-once.ts";
 import { readSigningKeys } from "./read-keys.ts";
@@ -120,7 +120,7 @@ function lineOf({ at, event_id: eventId, type, tenant, status, error }: Followed
 }
 
 /** Reads the place that an earlier run kept; undefined without one. @throws CommandError `data` */
-export async function readPlace(file: string): Promise<Place | undefined> {
+export async function readPlace(file: string): Promise<FollowPosition | undefined> {
   try {
     const { from, after_id: afterId } = JSON.parse(await readFile(file, "utf8")) as Readonly<Record<string, unknown>>;
     if (typeof from === "string" && typeof afterId === "string") return { from, afterId };
@@ -132,7 +132,7 @@ export async function readPlace(file: string): Promise<Place | undefined> {
 }
 
 /** Keeps a place, at once or not at all. @throws CommandError `data` */
-export async function keepPlace(file: string, { from, afterId }: Place): Promise<void> {
+export async function keepPlace(file: string, { from, afterId }: FollowPosition): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true });
     await writeFile(`${file}.new`, `${JSON.stringify({ from, after_id: afterId })}\n`, { mode: 0o600 });

@@ -70,7 +70,7 @@ const ownPartnerFlag: Flag = { ...partnerFlag, help: "Partner of the dead letter
 /** `heliograph dlq redrive` */
 export const redriveCommand: Command<StartArguments> = {
   summary:
-    "Redelivers a partner's dead letters, all or for selected events; shows the count and asks for confirmation " +
+    "Redelivers a partner's dead letters, all or for selected events; shows the count and requires confirmation " +
     "first.",
   operands: [{ name: "EVENT", isOptional: true, isRepeated: true }],
   flags: [ownPartnerFlag, reasonFlag, { ...typeFlag, multiple: true }, ...startFlags, ...apiFlags],

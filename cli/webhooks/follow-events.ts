@@ -6,7 +6,7 @@ import { type ApiRequest, sendForJson } from "../api/request.ts";
 import { CommandError } from "../command-line/command.ts";
 
 /** Where a follower is. */
-export interface Place {
+export interface FollowPosition {
   /** Time of acceptance to begin at. */
   readonly from: string;
   /** Last event that was taken; events after it follow. */
@@ -17,7 +17,7 @@ export interface Place {
 
 interface FollowOptions extends Patience {
   readonly query: NonNullable<ApiRequest["query"]>;
-  readonly start: Place;
+  readonly start: FollowPosition;
   /** @default 1 s between reads of a list without new events */
   readonly pollMs?: number;
 }
@@ -60,7 +60,7 @@ export async function* followEvents(
 async function readPage(
   connection: ApiConnection,
   query: FollowOptions["query"],
-  { from, afterId, cursor }: Place,
+  { from, afterId, cursor }: FollowPosition,
   signal: AbortSignal,
 ): Promise<EventPage | "gone"> {
   const begin = afterId === undefined ? { from } : { after_id: afterId };
@@ -73,14 +73,14 @@ async function readPage(
   }
 }
 
-function placeAfter(place: Place, events: readonly EventSummary[], cursor: string | null): Place {
+function placeAfter(place: FollowPosition, events: readonly EventSummary[], cursor: string | null): FollowPosition {
   const last = events.at(-1);
   const after = last === undefined ? place : { ...place, ...placeOf(last) };
   return cursor === null ? after : { ...after, cursor };
 }
 
 /** The place after an event. */
-export function placeOf({ accepted_at: from, event_id: afterId }: EventSummary): Place {
+export function placeOf({ accepted_at: from, event_id: afterId }: EventSummary): FollowPosition {
   return { from, afterId };
 }
 

@@ -21,7 +21,7 @@ const operands = [{ name: "REPLAY" }] as const;
 
 /** `heliograph replay` */
 export const replayCommand: Command<StartArguments> = {
-  summary: "Redelivers events of a time range or by id; shows the count and asks for confirmation first.",
+  summary: "Redelivers events of a time range or by id; shows the count and requires confirmation first.",
   operands: [{ name: "EVENT", isOptional: true, isRepeated: true }],
   flags: [
     sinceFlag,

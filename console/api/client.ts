@@ -1,8 +1,8 @@
-// Reads and changes by the public API, and what a part knows of an answer. What an answer looks like is elsewhere.
+// Reads and changes by the public API, and what a part knows of a response. How a response looks is elsewhere.
 import { problemOf, ProblemError } from "./problem.ts";
 
-/** An answer of the API that is a success. */
-export interface Answer<Body> {
+/** A response of the API that is a success. */
+export interface ApiResponse<Body> {
   /** 206: some store or region is missing; the body names it. */
   readonly status: number;
   readonly body: Body;
@@ -15,7 +15,7 @@ export interface Answer<Body> {
 export type SendRequest = (path: string, init: RequestInit) => Promise<Response>;
 
 /** What a request that changes something sends. */
-export interface Change {
+export interface ApiChange {
   readonly method: "POST" | "DELETE";
   readonly body?: unknown;
   /** Repeats of one intent carry the same key, so that it has one effect. */
@@ -25,27 +25,27 @@ export interface Change {
 /** The public API, as this session may use it. */
 export interface ApiClient {
   /** Reads a path such as `/webhooks/events?limit=50`. @throws ProblemError; DOMException when aborted or too late */
-  read<Body>(path: string, signal: AbortSignal): Promise<Answer<Body>>;
+  read<Body>(path: string, signal: AbortSignal): Promise<ApiResponse<Body>>;
   /** Reads a path as text, for a representation other than JSON. @throws as {@link read} */
   readText(path: string, accept: string, signal: AbortSignal): Promise<string>;
   /** Changes something. @throws as {@link read} */
-  send<Body>(path: string, change: Change, signal?: AbortSignal): Promise<Answer<Body>>;
-  /** The last answer to a read of this path in this session, at most {@link keptAnswersMax} of them. */
-  known<Body>(path: string): Answer<Body> | undefined;
+  send<Body>(path: string, change: ApiChange, signal?: AbortSignal): Promise<ApiResponse<Body>>;
+  /** The last response to a read of this path in this session, at most {@link keptResponsesMax} of them. */
+  known<Body>(path: string): ApiResponse<Body> | undefined;
 }
 
 /** Longer than the longest poll and the longest bulk answer of the server. */
 const requestMsMax = 40_000;
-const keptAnswersMax = 60;
+const keptResponsesMax = 60;
 
 /** A client over a session. @param onUnauthorized is told of each 401 that the session could not mend */
 export function createApiClient(send: SendRequest, onUnauthorized: () => void): ApiClient {
-  const kept = new Map<string, Answer<unknown>>();
-  const keep = (path: string, answer: Answer<unknown>): void => {
+  const kept = new Map<string, ApiResponse<unknown>>();
+  const keep = (path: string, response: ApiResponse<unknown>): void => {
     kept.delete(path);
-    kept.set(path, answer);
+    kept.set(path, response);
     const [oldest] = kept.keys();
-    if (kept.size > keptAnswersMax && oldest !== undefined) kept.delete(oldest);
+    if (kept.size > keptResponsesMax && oldest !== undefined) kept.delete(oldest);
   };
   const ask = async (path: string, init: RequestInit): Promise<Response> => {
     const timeout = AbortSignal.timeout(requestMsMax);
@@ -59,18 +59,18 @@ export function createApiClient(send: SendRequest, onUnauthorized: () => void): 
   return {
     read: async <Body>(path: string, signal: AbortSignal) => {
       const response = await ask(path, { method: "GET", headers: { accept: "application/json" }, signal });
-      const answer = await answerOf<Body>(response);
-      keep(path, answer);
-      return answer;
+      const read = await responseOf<Body>(response);
+      keep(path, read);
+      return read;
     },
     readText: async (path, accept, signal) => (await ask(path, { method: "GET", headers: { accept }, signal })).text(),
-    send: async <Body>(path: string, change: Change, signal?: AbortSignal) =>
-      answerOf<Body>(await ask(path, { ...requestOf(change), ...(signal === undefined ? {} : { signal }) })),
-    known: <Body>(path: string) => kept.get(path) as Answer<Body> | undefined,
+    send: async <Body>(path: string, change: ApiChange, signal?: AbortSignal) =>
+      responseOf<Body>(await ask(path, { ...requestOf(change), ...(signal === undefined ? {} : { signal }) })),
+    known: <Body>(path: string) => kept.get(path) as ApiResponse<Body> | undefined,
   };
 }
 
-function requestOf({ method, body, idempotencyKey }: Change): RequestInit {
+function requestOf({ method, body, idempotencyKey }: ApiChange): RequestInit {
   return {
     method,
     headers: {
@@ -82,7 +82,7 @@ function requestOf({ method, body, idempotencyKey }: Change): RequestInit {
   };
 }
 
-async function answerOf<Body>(response: Response): Promise<Answer<Body>> {
+async function responseOf<Body>(response: Response): Promise<ApiResponse<Body>> {
   const { status, headers } = response;
   return { status, headers, body: (await jsonOf(response)) as Body, atMs: Date.now() };
 }

@@ -5,9 +5,9 @@ import type { CheaperQuery } from "../../api/quotas.ts";
 export interface Problem {
   readonly title: string;
   readonly detail: string;
-  /** HTTP status; 0 without an answer. */
+  /** HTTP status; 0 without a response. */
   readonly status: number;
-  /** Row of docs/reference/errors.md; empty without an answer of the API. */
+  /** Row of docs/reference/errors.md; empty without a response of the API. */
   readonly code: string;
   readonly correlationId: string | undefined;
   readonly errors: readonly Pick<ProblemBody["errors"][number], "field" | "detail">[];
@@ -32,7 +32,7 @@ export class ProblemError extends Error {
 /** Longest part of a foreign text that is shown. */
 const shownLengthMax = 2_000;
 
-/** The problem of an answer that is no success. Proxies answer in other forms: then the status speaks alone. */
+/** The problem of a response that is not a success. Proxies respond in other formats: then only the status is known. */
 export function problemOf(status: number, headers: Headers, body: unknown): Problem {
   const members = membersOf(body);
   return {

@@ -9,7 +9,7 @@ export interface Following<Item> {
   readonly pathAt: (cursor: string) => string;
   /** Where to begin; undefined follows nothing. A new one begins anew. */
   readonly from: string | undefined;
-  /** Gets the items of each answer that has some, oldest first. */
+  /** Gets the items of each response that has some, oldest first. */
   readonly onItems: (items: readonly Item[]) => void;
 }
 

@@ -1,11 +1,11 @@
 import type { RegionState } from "../../api/queries.ts";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Answer } from "./client.ts";
+import type { ApiResponse } from "./client.ts";
 import { isAbort, problemOfError, type Problem } from "./problem.ts";
 import { useSession } from "./session-context.ts";
 
-/** What a part knows of the answer that it shows. */
-export interface Read<Body> {
+/** What a part knows of the response that it shows. */
+export interface ReadState<Body> {
   /** The newest answer; kept while another one is read, and when that fails. */
   readonly data: Body | undefined;
   /** Why the newest attempt failed. */
@@ -17,7 +17,7 @@ export interface Read<Body> {
   /** When `data` arrived, Unix milliseconds. */
   readonly atMs: number | undefined;
   readonly headers: Headers | undefined;
-  /** Regions without their data in an answer 206; empty otherwise. */
+  /** Regions without their data in a 206 response; empty otherwise. */
   readonly missing: readonly RegionState[];
   /** Asks again now. */
   readonly refresh: () => void;
@@ -30,7 +30,7 @@ export interface ReadOptions {
 
 interface State {
   readonly path?: string;
-  readonly answer?: Answer<unknown>;
+  readonly response?: ApiResponse<unknown>;
   readonly problem?: Problem;
   readonly isReading: boolean;
 }
@@ -39,7 +39,7 @@ interface State {
  * Reads a path of the API, such as `/webhooks/partners?limit=50`, and again when it changes. The request ends when the
  * part leaves or the path changes. An undefined path reads nothing.
  */
-export function useRead<Body>(path: string | undefined, { everySeconds }: ReadOptions = {}): Read<Body> {
+export function useRead<Body>(path: string | undefined, { everySeconds }: ReadOptions = {}): ReadState<Body> {
   const { api } = useSession();
   const [state, setState] = useState<State>({ isReading: path !== undefined });
   const [turn, setTurn] = useState(0);
@@ -52,7 +52,7 @@ export function useRead<Body>(path: string | undefined, { everySeconds }: ReadOp
     const known = api.known<unknown>(path);
     setState((before) => readingState(before, path, known));
     api.read<unknown>(path, abort.signal).then(
-      (answer) => abort.signal.aborted || setState({ path, answer, isReading: false }),
+      (response) => abort.signal.aborted || setState({ path, response, isReading: false }),
       (error: unknown) => {
         if (abort.signal.aborted || isAbort(error)) return;
         setState((before) => ({ ...before, problem: problemOfError(error), isReading: false }));
@@ -69,29 +69,29 @@ export function useRead<Body>(path: string | undefined, { everySeconds }: ReadOp
  * A known answer to the same path is shown at once. One to other parameters of it stays until then, dimmed; one of
  * another thing never does.
  */
-function readingState(before: State, path: string, known: Answer<unknown> | undefined): State {
-  const own = before.path === path ? before.answer : known;
+function readingState(before: State, path: string, known: ApiResponse<unknown> | undefined): State {
+  const own = before.path === path ? before.response : known;
   const isSameThing = before.path?.split("?", 1)[0] === path.split("?", 1)[0];
-  const answer = own ?? (isSameThing ? before.answer : undefined);
-  const answered = own === undefined ? before.path : path;
+  const response = own ?? (isSameThing ? before.response : undefined);
+  const shownPath = own === undefined ? before.path : path;
   return {
     isReading: true,
-    ...(answer === undefined ? {} : { answer }),
-    ...(answered === undefined ? {} : { path: answered }),
+    ...(response === undefined ? {} : { response }),
+    ...(shownPath === undefined ? {} : { path: shownPath }),
     ...(before.path === path && before.problem !== undefined ? { problem: before.problem } : {}),
   };
 }
 
-function readOf<Body>(state: State, path: string | undefined, refresh: () => void): Read<Body> {
-  const { answer, problem, isReading } = state;
+function readOf<Body>(state: State, path: string | undefined, refresh: () => void): ReadState<Body> {
+  const { response, problem, isReading } = state;
   return {
-    data: answer?.body as Body | undefined,
+    data: response?.body as Body | undefined,
     problem,
     isReading,
-    isStale: answer !== undefined && (problem !== undefined || state.path !== path),
-    atMs: answer?.atMs,
-    headers: answer?.headers,
-    missing: answer?.status === 206 ? missingRegions(answer.body) : [],
+    isStale: response !== undefined && (problem !== undefined || state.path !== path),
+    atMs: response?.atMs,
+    headers: response?.headers,
+    missing: response?.status === 206 ? missingRegions(response.body) : [],
     refresh,
   };
 }

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import type { Answer, Change } from "./client.ts";
+import type { ApiResponse, ApiChange } from "./client.ts";
 import { isAbort, problemOfError, type Problem } from "./problem.ts";
 import { useSession } from "./session-context.ts";
 
@@ -7,20 +7,20 @@ import { useSession } from "./session-context.ts";
 export interface Sending<Body> {
   readonly isSending: boolean;
   readonly problem: Problem | undefined;
-  readonly answer: Answer<Body> | undefined;
+  readonly response: ApiResponse<Body> | undefined;
   /**
    * Sends the change. A repeat after a failure carries the same key, so that one intent has one effect; a repeat after
-   * a success is a new intent. Does nothing while one is under way. Resolves with the answer; undefined on failure.
+   * a success is a new intent. Does nothing while one is under way. Resolves with the response; undefined on failure.
    */
-  readonly send: (path: string, change: Omit<Change, "idempotencyKey">) => Promise<Answer<Body> | undefined>;
-  /** Forgets the answer and the problem. */
+  readonly send: (path: string, change: Omit<ApiChange, "idempotencyKey">) => Promise<ApiResponse<Body> | undefined>;
+  /** Forgets the response and the problem. */
   readonly clear: () => void;
 }
 
 interface State {
   readonly isSending: boolean;
   readonly problem?: Problem;
-  readonly answer?: Answer<unknown>;
+  readonly response?: ApiResponse<unknown>;
 }
 
 interface Intent {
@@ -28,7 +28,7 @@ interface Intent {
   readonly key: string;
 }
 
-/** Changes something by the API. The answer is not waited for once the part leaves; the change goes on. */
+/** Changes something by the API. The response is not waited for once the component unmounts; the change continues. */
 export function useSend<Body>(): Sending<Body> {
   const { api } = useSession();
   const [state, setState] = useState<State>({ isSending: false });
@@ -42,17 +42,17 @@ export function useSend<Body>(): Sending<Body> {
     };
   }, []);
   const send = useCallback(
-    async (path: string, change: Omit<Change, "idempotencyKey">): Promise<Answer<Body> | undefined> => {
+    async (path: string, change: Omit<ApiChange, "idempotencyKey">): Promise<ApiResponse<Body> | undefined> => {
       if (isBusy.current) return undefined;
       isBusy.current = true;
       setState({ isSending: true });
       const text = JSON.stringify([path, change]);
       if (intent.current?.text !== text) intent.current = { text, key: crypto.randomUUID() };
       try {
-        const answer = await api.send<Body>(path, { ...change, idempotencyKey: intent.current.key });
+        const response = await api.send<Body>(path, { ...change, idempotencyKey: intent.current.key });
         intent.current = undefined;
-        if (isHere.current) setState({ isSending: false, answer });
-        return answer;
+        if (isHere.current) setState({ isSending: false, response });
+        return response;
       } catch (error) {
         if (isHere.current)
           setState({ isSending: false, ...(isAbort(error) ? {} : { problem: problemOfError(error) }) });
@@ -67,7 +67,7 @@ export function useSend<Body>(): Sending<Body> {
   return {
     isSending: state.isSending,
     problem: state.problem,
-    answer: state.answer as Answer<Body> | undefined,
+    response: state.response as ApiResponse<Body> | undefined,
     send,
     clear,
   };

@@ -9,7 +9,7 @@ import type { Drawing, TimeSpan } from "./draw-chart.ts";
 import { LegendTable } from "./legend-table.tsx";
 
 interface ChartProps {
-  /** What the chart shows: `Answers by class`. */
+  /** What the chart shows: `Responses by class`. */
   readonly title: string;
   readonly series: readonly ChartSeries[];
   /** @default a number with two decimals */

@@ -2,15 +2,15 @@ import type { CheaperQuery } from "../../api/quotas.ts";
 import type { RegionState } from "../../api/queries.ts";
 import type { ComponentChildren, JSX } from "preact";
 import type { Problem } from "../api/problem.ts";
-import type { Read } from "../api/use-read.ts";
+import type { ReadState } from "../api/use-read.ts";
 import { Badge } from "./badge.tsx";
 import { Empty } from "./empty.tsx";
 import { useFormatTime } from "./preferences.tsx";
 import { ProblemNotice } from "./problem-notice.tsx";
 
 interface ReadingProps<Body> {
-  readonly read: Read<Body>;
-  /** What is read, for screen readers and refusals: `the partners`. */
+  readonly read: ReadState<Body>;
+  /** What is read, for screen readers and rejections: `the partners`. */
   readonly what: string;
   /** Lines that the content will about take, so that nothing moves when it comes. @default 3 */
   readonly lines?: number;
@@ -19,8 +19,8 @@ interface ReadingProps<Body> {
 }
 
 /**
- * Shows an answer: a skeleton while there is none, the problem where there is one, and the content. Content that is not
- * the newest stays, dimmed. A partial answer names the regions that it lacks.
+ * Shows a response: a skeleton while there is none, the problem where there is one, and the content. Content that is
+ * not the newest stays, dimmed. A partial answer names the regions that it lacks.
  */
 export function Reading<Body>({ read, what, lines = 3, suggestion, children }: ReadingProps<Body>): JSX.Element {
   const { data, problem, isReading, isStale, missing } = read;
@@ -47,7 +47,7 @@ function MayNotRead({ what, scopes }: { readonly what: string; readonly scopes: 
 }
 
 interface FailureProps {
-  readonly read: Read<unknown>;
+  readonly read: ReadState<unknown>;
   readonly problem: Problem;
   readonly suggestion: ((suggestion: CheaperQuery) => ComponentChildren) | undefined;
 }

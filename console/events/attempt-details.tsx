@@ -30,7 +30,7 @@ export function AttemptDetails({ partner, attempt, scaleMs, isOpen, event }: Att
       <summary>
         <span class="attempt-number">#{number}</span>
         <time dateTime={at}>{formatTime(at)}</time>
-        <span class="attempt-answer">{answerBadge(attempt)}</span>
+        <span class="attempt-answer">{responseBadge(attempt)}</span>
         <span class="attempt-ms number">{formatMs(ms)}</span>
         <Waterfall attempt={attempt} scaleMs={scaleMs} />
       </summary>
@@ -61,7 +61,7 @@ export function AttemptDetails({ partner, attempt, scaleMs, isOpen, event }: Att
   );
 }
 
-function answerBadge({ status, error }: AttemptHistory): JSX.Element {
+function responseBadge({ status, error }: AttemptHistory): JSX.Element {
   if (status === null) return <Badge state="failed" label={formatWord(error?.reason ?? "no response")} />;
   return <Badge state={String(status)} tone={toneOf(status)} label={`HTTP ${status}`} />;
 }

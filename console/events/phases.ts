@@ -15,7 +15,7 @@ const labels: Readonly<Record<keyof PhasesMs, string>> = {
   first_byte: "Waiting (TTFB)",
 };
 
-/** The phases one after another. The rest is the request's bytes and the answer's body. */
+/** The phases in order. The rest is the request's bytes and the response's body. */
 export function phasesOf({ phases_ms: phases, duration_ms: total }: AttemptHistory): readonly Phase[] {
   const found: Phase[] = [];
   let startMs = 0;

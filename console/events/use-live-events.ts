@@ -1,12 +1,12 @@
 import type { EventPage, EventSummary } from "../../api/histories.ts";
 import { useEffect, useState } from "preact/hooks";
 import { useFollow, type Follow } from "../api/use-follow.ts";
-import { useRead, type Read } from "../api/use-read.ts";
+import { useRead, type ReadState } from "../api/use-read.ts";
 import { eventsPath, followPath, type EventFilters } from "./event-filters.ts";
 
 /** A list of events, and those that came since it was read. */
 export interface LiveEvents {
-  readonly read: Read<EventPage>;
+  readonly read: ReadState<EventPage>;
   readonly follow: Follow;
   /** Newest first: events that came since, then the list. */
   readonly rows: readonly EventSummary[];

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { choicesOf } from "../api/choices.ts";
 import { useSession } from "../api/session-context.ts";
-import { useRead, useRepeat, type Read } from "../api/use-read.ts";
+import { useRead, useRepeat, type ReadState } from "../api/use-read.ts";
 import { ChooseTenant } from "../components/choose-tenant.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Panel } from "../components/panel.tsx";
@@ -58,8 +58,8 @@ export function QueryView({ entry, request, nowMs, onAgain }: QueryViewProps): J
 }
 
 interface OutcomeProps extends Pick<QueryViewProps, "entry" | "request"> {
-  readonly plan: Read<PlanAnswer>;
-  readonly result: Read<QueryAnswer>;
+  readonly plan: ReadState<PlanAnswer>;
+  readonly result: ReadState<QueryAnswer>;
   readonly isRun: boolean;
 }
 
@@ -104,7 +104,11 @@ function DryRun(): JSX.Element {
 }
 
 /** The interval of refreshes, longer if the server requests a pause; undefined without refreshes. */
-function pauseSeconds(request: ExplorerQuery, plan: Read<PlanAnswer>, result: Read<QueryAnswer>): number | undefined {
+function pauseSeconds(
+  request: ExplorerQuery,
+  plan: ReadState<PlanAnswer>,
+  result: ReadState<QueryAnswer>,
+): number | undefined {
   const everySeconds = refreshSecondsOf(request);
   if (everySeconds === undefined) return undefined;
   const waits = [plan.problem?.retryAfterSeconds, result.problem?.retryAfterSeconds];
@@ -112,7 +116,7 @@ function pauseSeconds(request: ExplorerQuery, plan: Read<PlanAnswer>, result: Re
 }
 
 /** The path of the query once its plan is known. Until then that of the query before, so that its response stays. */
-function useRunPath(path: string | undefined, plan: Read<PlanAnswer>): string | undefined {
+function useRunPath(path: string | undefined, plan: ReadState<PlanAnswer>): string | undefined {
   const before = useRef<string | undefined>(undefined);
   const isKnown = !plan.isReading && (plan.problem !== undefined || (plan.data !== undefined && !plan.isStale));
   const mayRun = plan.problem !== undefined || plan.data?.allowed === true;

@@ -1,7 +1,7 @@
 import type { HealthAnswer } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { useSession } from "../api/session-context.ts";
-import type { Read } from "../api/use-read.ts";
+import type { ReadState } from "../api/use-read.ts";
 import { Badge } from "../components/badge.tsx";
 import { DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
@@ -10,7 +10,7 @@ import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 
 /** `GET /v1/metrics/health`: requests, caches and stores of the pod that responds. */
-export function MetricsSection({ health }: { readonly health: Read<HealthAnswer> }): JSX.Element {
+export function MetricsSection({ health }: { readonly health: ReadState<HealthAnswer> }): JSX.Element {
   return (
     <Section title="Metrics API">
       <Reading read={health} what="the health of the metrics API" lines={9}>

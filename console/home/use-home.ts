@@ -6,7 +6,7 @@ import type { DeadLetterCount } from "../../api/replays.ts";
 import { useMemo, useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import type { ListPage } from "../api/types.ts";
-import { useRead, type Read } from "../api/use-read.ts";
+import { useRead, type ReadState } from "../api/use-read.ts";
 import { useNow } from "../components/timestamp.tsx";
 import { useObjectives, type Objectives } from "../objectives/use-objectives.ts";
 import { changedQuery } from "../router/place.ts";
@@ -36,16 +36,16 @@ export type KnownPartners = Partners & { readonly all: NonNullable<Partners["all
 
 /** What Home reads. Each part can be missing: the token may not read it, or an older pod does not have it. */
 export interface Home {
-  readonly partners: Read<KnownPartners>;
+  readonly partners: ReadState<KnownPartners>;
   readonly details: readonly PartnerDetail[];
-  readonly counts: Read<Counts>;
-  readonly health: Read<HealthAnswer>;
+  readonly counts: ReadState<Counts>;
+  readonly health: ReadState<HealthAnswer>;
   /** Of the tenants of the token. */
   readonly objectives: Objectives;
   /** The last 24 hours in intervals of 15 minutes. */
-  readonly today: Read<DeliveryStats>;
+  readonly today: ReadState<DeliveryStats>;
   /** The 24 hours before them. */
-  readonly before: Read<DeliveryStats>;
+  readonly before: ReadState<DeliveryStats>;
   /** The most severe first. */
   readonly needs: readonly Need[];
   /** What could not be checked, in words. */
@@ -102,7 +102,7 @@ export function useHome(): Home {
 }
 
 /** An earlier version has no such path, and a token may lack the scope: neither is a failure. */
-function hasFailed({ data, problem }: Read<unknown>): boolean {
+function hasFailed({ data, problem }: ReadState<unknown>): boolean {
   return data === undefined && problem !== undefined && problem.status !== 404 && problem.status !== 403;
 }
 
@@ -142,7 +142,7 @@ function needsOf({ partners, counts, recent, health, slos, nowMs }: Sources): re
   ]);
 }
 
-function readOf(partners: Partners, refresh: () => void): Read<KnownPartners> {
+function readOf(partners: Partners, refresh: () => void): ReadState<KnownPartners> {
   const { all, problem } = partners;
   return {
     data: all === undefined ? undefined : { ...partners, all },

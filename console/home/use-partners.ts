@@ -38,8 +38,8 @@ export function usePartners(turn: number): Partners {
     const read = async (): Promise<void> => {
       const { all, isComplete } = await readPartners(api, abort.signal);
       setPartners((before) => ({ ...before, all, isComplete, problem: undefined }));
-      const asked = all.filter(({ state }) => state === "active").slice(0, detailsMax);
-      const details = await readDetails(api, asked, abort.signal);
+      const requested = all.filter(({ state }) => state === "active").slice(0, detailsMax);
+      const details = await readDetails(api, requested, abort.signal);
       if (!abort.signal.aborted) setPartners((before) => ({ ...before, details, hasDetails: true }));
     };
     read().catch((error: unknown) => {

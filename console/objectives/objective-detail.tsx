@@ -1,7 +1,7 @@
 import type { Slo, SloHistoryAnswer, StatusAnswer } from "../../api/objectives.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { useRead, type Read } from "../api/use-read.ts";
+import { useRead, type ReadState } from "../api/use-read.ts";
 import { Chart } from "../charts/chart.tsx";
 import { Badge } from "../components/badge.tsx";
 import { DataTable, Facts } from "../components/data-table.tsx";
@@ -109,32 +109,32 @@ function StatusLink({ objective: { name, domain, tenant } }: { readonly objectiv
   return <a href={`/status/${encodeURIComponent(tenant)}`}>/status/{tenant}</a>;
 }
 
-function useHistory({ name, domain, tenant }: Slo): Read<SloHistoryAnswer> {
+function useHistory({ name, domain, tenant }: Slo): ReadState<SloHistoryAnswer> {
   const { query } = useQueryState();
   const text = changedQuery(new URLSearchParams(), { slo: name, ...narrowing(query), domain, tenant });
   return useRead<SloHistoryAnswer>(`/v1/metrics/slo/history${text}`);
 }
 
-function BurnDown({ history }: { readonly history: Read<SloHistoryAnswer> }): JSX.Element {
+function BurnDown({ history }: { readonly history: ReadState<SloHistoryAnswer> }): JSX.Element {
   return (
     <Section title="Error budget over time">
       <Reading read={history} what="the history" lines={11}>
-        {(data) => <BurnDownChart answer={data} />}
+        {(data) => <BurnDownChart response={data} />}
       </Reading>
     </Section>
   );
 }
 
-function BurnDownChart({ answer }: { readonly answer: SloHistoryAnswer }): JSX.Element {
-  const series = useMemo(() => burnDown(answer), [answer]);
-  if (answer.data.every(({ remaining }) => remaining === null))
-    return <Empty title="No events" why={`Nothing was counted in the last ${answer.meta.window_days} days.`} />;
+function BurnDownChart({ response }: { readonly response: SloHistoryAnswer }): JSX.Element {
+  const series = useMemo(() => burnDown(response), [response]);
+  if (response.data.every(({ remaining }) => remaining === null))
+    return <Empty title="No events" why={`Nothing was counted in the last ${response.meta.window_days} days.`} />;
   return (
     <>
       <Chart title="Budget left" series={series} format={formatSli} />
       <p class="quiet">
-        One point every {formatSeconds(answer.meta.step_seconds)}, each over the {answer.meta.window_days} days before
-        it. Gaps are times without events.
+        One point every {formatSeconds(response.meta.step_seconds)}, each over the {response.meta.window_days} days
+        before it. Gaps are times without events.
       </p>
     </>
   );

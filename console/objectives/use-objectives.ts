@@ -4,7 +4,7 @@ import { choicesOf } from "../api/choices.ts";
 import type { ApiClient } from "../api/client.ts";
 import { isAbort, problemOfError, type Problem } from "../api/problem.ts";
 import { useSession } from "../api/session-context.ts";
-import { missingRegions, useRepeat, type Read } from "../api/use-read.ts";
+import { missingRegions, useRepeat, type ReadState } from "../api/use-read.ts";
 import { changedQuery, type QueryChange } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
 
@@ -14,7 +14,7 @@ const everySeconds = 60;
 
 /** The objectives of the tenants that an address or a token names. */
 export interface Objectives {
-  readonly read: Read<readonly Slo[]>;
+  readonly read: ReadState<readonly Slo[]>;
   /** Tenants that were read; undefined if none is known. */
   readonly tenants: readonly string[] | undefined;
   /** All tenants to choose from; undefined if none is known. */
@@ -25,7 +25,7 @@ interface State {
   readonly key: string;
   readonly slos?: readonly Slo[];
   readonly problem?: Problem;
-  readonly missing: Read<unknown>["missing"];
+  readonly missing: ReadState<unknown>["missing"];
   readonly atMs?: number;
   readonly isReading: boolean;
 }
@@ -65,7 +65,7 @@ export function useObjectives(change: QueryChange = {}, isAllowed = true): Objec
 
 interface Found {
   readonly slos: readonly Slo[];
-  readonly missing: Read<unknown>["missing"];
+  readonly missing: ReadState<unknown>["missing"];
   /** The first problem; the objectives of other tenants are there. */
   readonly problem: Problem | undefined;
   readonly isAny: boolean;
@@ -74,7 +74,7 @@ interface Found {
 /** Sequentially, since each tenant takes a request of the quota. */
 async function readAll(api: ApiClient, paths: readonly string[], signal: AbortSignal): Promise<Found> {
   const slos: Slo[] = [];
-  const missing: Read<unknown>["missing"][number][] = [];
+  const missing: ReadState<unknown>["missing"][number][] = [];
   let [problem, isAny]: [Problem | undefined, boolean] = [undefined, false];
   for (const path of paths) {
     try {
@@ -97,7 +97,7 @@ function nextState(before: State, key: string, { slos, missing, problem, isAny }
   return { key, missing, isReading: false, ...failed, ...(isAny ? { slos, atMs: Date.now() } : {}) };
 }
 
-function readOf(state: State, key: string, refresh: () => void): Read<readonly Slo[]> {
+function readOf(state: State, key: string, refresh: () => void): ReadState<readonly Slo[]> {
   const isOther = state.key !== key;
   return {
     data: state.slos,

@@ -141,7 +141,7 @@ function NoDeadLetters({ isFiltered }: { readonly isFiltered: boolean }): JSX.El
       next="Remove a filter."
     />
   ) : (
-    <Empty title="No dead letters" why="Every delivery that your token may see succeeded, or goes on." />
+    <Empty title="No dead letters" why="All deliveries visible to you have succeeded or are still being retried." />
   );
 }
 

@@ -37,7 +37,7 @@ export function PartnersPage(): JSX.Element {
                 <Empty
                   title="No partners"
                   why="No WebhookPartner that your token may see is in force."
-                  next="Apply one with kubectl, or ask for a token that names its tenants."
+                  next="Apply one with kubectl, or use a token that names its tenants."
                 />
               }
             />

@@ -25,8 +25,8 @@ export function PreviewPage(): JSX.Element {
     const values = new FormData(event.currentTarget as HTMLFormElement);
     const from = new Date(Date.now() - Number(values.get("hours")) * hourMs).toISOString();
     const body = { manifests, prune: values.get("prune") === "on", from };
-    const answer = await send("/v1/preview", { method: "POST", body });
-    if (answer !== undefined) go(pathTo("preview", answer.body.preview_id));
+    const response = await send("/v1/preview", { method: "POST", body });
+    if (response !== undefined) go(pathTo("preview", response.body.preview_id));
   };
   return (
     <Page

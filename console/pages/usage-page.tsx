@@ -43,7 +43,7 @@ export function UsagePage(): JSX.Element {
         }))}
       />
       <Reading read={read} what="the usage" lines={10}>
-        {(answer) => <UsageView answer={answer} groups={groups} />}
+        {(response) => <UsageView response={response} groups={groups} />}
       </Reading>
     </Page>
   );
@@ -89,11 +89,11 @@ function GroupPicker({ groups }: { readonly groups: readonly Group[] }): JSX.Ele
 }
 
 interface ViewProps {
-  readonly answer: UsageAnswer;
+  readonly response: UsageAnswer;
   readonly groups: readonly Group[];
 }
 
-function UsageView({ answer: { data, meta }, groups }: ViewProps): JSX.Element {
+function UsageView({ response: { data, meta }, groups }: ViewProps): JSX.Element {
   const { total } = meta;
   const columns = useColumns(groups, total.cost);
   if (data.length === 0) {

@@ -37,8 +37,8 @@ function liveLead({ live }: PartnerDetail): string | undefined {
   if (hidden) return "Hidden, because this partner also receives events of tenants you cannot see.";
   if (known) return undefined;
   return age === null
-    ? "The pod that delivers to this partner does not answer, and nothing is known from before."
-    : `The pod that delivers to this partner does not answer. These figures are ${formatSeconds(age)} old.`;
+    ? "The pod that delivers to this partner does not respond, and it has not reported before."
+    : `The pod that delivers to this partner does not respond. These figures are ${formatSeconds(age)} old.`;
 }
 
 function limitOf(limit: number | null): string {

@@ -21,7 +21,7 @@ export function tenantsToPing(
 /** Sends a test event to the partner, and links to it. */
 export function PingButton({ partner }: { readonly partner: PartnerDetail }): JSX.Element | null {
   const { me } = useSession();
-  const { isSending, problem, answer, send } = useSend<Ping>();
+  const { isSending, problem, response, send } = useSend<Ping>();
   const announce = useAnnounce();
   const tenants = tenantsToPing(partner, me?.tenants ?? []);
   const [chosen, choose] = useState("");
@@ -41,9 +41,9 @@ export function PingButton({ partner }: { readonly partner: PartnerDetail }): JS
           Send a ping
         </button>
       </div>
-      {answer === undefined ? null : (
+      {response === undefined ? null : (
         <p class="notice good">
-          Accepted as <EventLink id={answer.body.event_id} />. Its page shows the attempt.
+          Accepted as <EventLink id={response.body.event_id} />. Its page shows the attempt.
         </p>
       )}
       {problem === undefined ? null : <ProblemNotice problem={problem} />}

@@ -15,7 +15,7 @@ import { attemptsIn, statsRangeOf, statsRanges, statsSeries, statsWindow } from 
 
 const nowStepMs = 30_000;
 
-/** What became of deliveries over time: ends, answers and durations. */
+/** What became of deliveries over time: ends, responses and durations. */
 export function StatsSection({ partner }: { readonly partner: string }): JSX.Element {
   const state = useQueryState();
   const range = statsRangeOf(state.get("range"));
@@ -61,7 +61,7 @@ function Charts({ stats: { data, meta } }: { readonly stats: PartnerStats }): JS
       )}
       <div class="charts">
         <Chart title="Attempts by what followed" series={series.ends} format={formatNumber} />
-        <Chart title="Answers by class" series={series.answers} format={formatNumber} />
+        <Chart title="Responses by class" series={series.answers} format={formatNumber} />
         <Chart title="Duration of attempts" series={series.durations} format={formatMs} />
       </div>
     </>

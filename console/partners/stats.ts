@@ -58,7 +58,7 @@ export function statsSeries(points: readonly PartnerStatsPoint[]): StatsSeries {
       series("3xx", ({ answers }) => answers["3xx"]),
       series("4xx", ({ answers }) => answers["4xx"]),
       series("5xx", ({ answers }) => answers["5xx"]),
-      series("No answer", ({ answers }) => answers.none),
+      series("No response", ({ answers }) => answers.none),
     ],
     durations: [series("Median", ({ p50_ms }) => p50_ms), series("95th percentile", ({ p95_ms }) => p95_ms)],
   };

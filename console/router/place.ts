@@ -3,7 +3,7 @@
 export const basePath = "/console";
 
 /** Where the console is: what its address says, and nothing else. */
-export interface Place {
+export interface PageAddress {
   /** Below the base path, with a slash in front: `/partners/default/acme`. */
   readonly path: string;
   /** Parameters of the address; the state of a page. */
@@ -14,7 +14,7 @@ export interface Place {
 export type PathParameters = Readonly<Record<string, string>>;
 
 /** The place that an address means. */
-export function placeOf({ pathname, search }: Pick<Location, "pathname" | "search">): Place {
+export function placeOf({ pathname, search }: Pick<Location, "pathname" | "search">): PageAddress {
   const below = pathname.startsWith(basePath) ? pathname.slice(basePath.length) : "";
   const path = below.replace(/\/+$/u, "");
   return { path: path === "" ? "/" : path, query: new URLSearchParams(search) };

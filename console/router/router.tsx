@@ -1,10 +1,10 @@
 import { createContext, type ComponentChildren, type JSX } from "preact";
 import { useCallback, useContext, useEffect, useMemo, useState } from "preact/hooks";
-import { addressOf, changedQuery, placeOf, type Place, type QueryChange } from "./place.ts";
+import { addressOf, changedQuery, placeOf, type PageAddress, type QueryChange } from "./place.ts";
 
 /** The place of the console and the way to another one. */
 export interface Router {
-  readonly place: Place;
+  readonly place: PageAddress;
   /** How often the path changed since the page was loaded; 0 for the first place. */
   readonly visits: number;
   /** Goes to a path below the base, such as `/events?state=dead`. @param replace instead of a new entry of history */

@@ -17,7 +17,7 @@ interface FrameProps {
   readonly isReady: boolean;
   readonly onSignOut: () => void;
   readonly onToken: (token: string) => void;
-  /** Set once the server refused the token: what is shown stays. */
+  /** Set once the server rejected the token: what is shown stays. */
   readonly ended: SignedOut | undefined;
   readonly children: ComponentChildren;
 }

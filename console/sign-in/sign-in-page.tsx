@@ -31,7 +31,7 @@ export function SignInPage({ state, hasLeft, onToken }: SignInPageProps): JSX.El
   );
 }
 
-/** A notice above a page whose token the server refuses now. The page stays. */
+/** A notice above a page whose token the server rejects now. The page stays. */
 export function SignInAgain({ state, onToken }: Pick<SignInPageProps, "state" | "onToken">): JSX.Element {
   return (
     <div class="notice warn" role="alert">

@@ -19,7 +19,7 @@ export type SignedOut =
   | { readonly kind: "unset" };
 
 const configMsMax = 15_000;
-/** A smaller difference is the time that the answer took. */
+/** A smaller difference is the time that the response took. */
 const skewSecondsMin = 5;
 
 /**

@@ -16,7 +16,7 @@ const noteLengthMax = 1_024;
 
 /** Says that a dead letter was handled by hand: it counts as delivered from then on. */
 export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Element {
-  const { isSending, problem, answer, send } = useSend<Ack>();
+  const { isSending, problem, response, send } = useSend<Ack>();
   const announce = useAnnounce();
   const [note, setNote] = useState("");
   const { event_id: id, partner, tenant } = letter;
@@ -34,7 +34,7 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
       <p>
         <EventLink id={id} /> to {partner} counts as delivered from then on. Its dead letter is removed.
       </p>
-      {answer === undefined ? (
+      {response === undefined ? (
         <form class="confirm" onSubmit={(event) => void acknowledge(event)}>
           <label>
             <span>Note (optional)</span>
@@ -49,7 +49,7 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
         </form>
       ) : (
         <div class="actions">
-          <p>Acknowledged. {recipientText(answer.body)}</p>
+          <p>Acknowledged. {recipientText(response.body)}</p>
           <button type="button" onClick={onClose}>
             Close
           </button>

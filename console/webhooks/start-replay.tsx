@@ -47,10 +47,10 @@ export function StartReplay({ path, action, body, what, onClose }: StartReplayPr
     setPreparing(true);
     try {
       const own = await body(abort.signal);
-      const answer = await send(path, { method: "POST", body: { ...own, dry_run: true } });
-      if (answer !== undefined && "dry_run" in answer.body) {
-        setTried({ body: own, dryRun: answer.body });
-        announce(`The dry run counts ${deliveries(publishedBy(answer.body))}`);
+      const response = await send(path, { method: "POST", body: { ...own, dry_run: true } });
+      if (response !== undefined && "dry_run" in response.body) {
+        setTried({ body: own, dryRun: response.body });
+        announce(`The dry run counts ${deliveries(publishedBy(response.body))}`);
       }
     } catch (error) {
       if (!abort.signal.aborted) setFault(error instanceof Error ? error.message : String(error));
@@ -59,8 +59,8 @@ export function StartReplay({ path, action, body, what, onClose }: StartReplayPr
   };
   const start = async (): Promise<void> => {
     if (tried === undefined) return;
-    const answer = await send(path, { method: "POST", body: tried.body });
-    if (answer !== undefined && "replay_id" in answer.body) go(pathTo("replays", answer.body.replay_id));
+    const response = await send(path, { method: "POST", body: tried.body });
+    if (response !== undefined && "replay_id" in response.body) go(pathTo("replays", response.body.replay_id));
   };
   return (
     <section class="notice action-panel" aria-label={action}>

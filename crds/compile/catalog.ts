@@ -143,7 +143,7 @@ function compileSource({ gauge, counter, ratio, histogram }: MetricCatalogMetric
   if (counter !== undefined) return { kind: "counter", increase: counter.increase, ...compileSeries(counter) };
   if (histogram !== undefined)
     return { kind: "histogram", type: histogram.type, increase: histogram.increase, ...compileSeries(histogram) };
-  if (ratio === undefined) throw new TypeError("a source without a kind was not refused");
+  if (ratio === undefined) throw new TypeError("a source without a kind was not rejected");
   return {
     kind: "ratio",
     increase: ratio.increase,

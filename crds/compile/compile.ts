@@ -10,7 +10,7 @@ import { byText, canonicalJson } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
 import { type Evaluation, EvaluationCache } from "./evaluation-cache.ts";
 import type { ResourceResult } from "./resource-result.ts";
-import { type Before, expired, lastGoodMsDefault, withdrawnFrom } from "./stand-in.ts";
+import { type Before, expired, lastGoodMsDefault, withdrawnFrom } from "./last-good.ts";
 import { type KeyHolder, resolveConflicts, uniqueKeysOfPart } from "./uniqueness.ts";
 
 interface CompileInput {

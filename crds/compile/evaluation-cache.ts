@@ -5,7 +5,7 @@ import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
 import { evaluate, type EvaluatedResource, type ResourceResult, resultOf } from "./resource-result.ts";
 import type { ConfigPart } from "../part.ts";
-import { type Before, pinned, standIn, yielded } from "./stand-in.ts";
+import { type Before, pinned, lastGoodVersion, yielded } from "./last-good.ts";
 
 /** An evaluated resource with the results that later compilations reuse. */
 export interface Evaluation extends EvaluatedResource {
@@ -84,7 +84,7 @@ function evaluationOf(resource: Resource, { secrets, policy, held, before }: Cir
   const isStoodInFor = pin === undefined && alone.fault !== undefined;
   const last = isStoodInFor ? before.partOf(resource) : undefined;
   const evaluated =
-    pin === undefined ? standIn(alone, { ...before, secrets, policy, last }) : pinned(alone, pin, policy);
+    pin === undefined ? lastGoodVersion(alone, { ...before, secrets, policy, last }) : pinned(alone, pin, policy);
   let known: { readonly mark: string; readonly outcome: Outcome } | undefined;
   return {
     ...evaluated,

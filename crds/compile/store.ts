@@ -23,7 +23,7 @@ export function compileStore(store: MetricCatalogStore, entries: readonly StoreE
   const { prometheus, peer } = store;
   const material: MaterialFor = (use) => entries.find((entry) => entry.use === use)?.material;
   if (peer !== undefined) return { ...placeOf(store), peer: compilePeer(peer, material) };
-  if (prometheus === undefined) throw new TypeError("a store of no kind was not refused");
+  if (prometheus === undefined) throw new TypeError("a store without a kind was not rejected");
   const tenantHeader = tenantHeaderOf(store);
   return {
     ...placeOf(store),

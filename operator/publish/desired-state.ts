@@ -4,7 +4,7 @@ import { createCompiler } from "../../crds/compile/compile.ts";
 import type { ConfigPart } from "../../crds/part.ts";
 import { byText } from "../../crds/compile/canonical-json.ts";
 import { WaitingSince } from "../../crds/compile/waiting-since.ts";
-import type { Before } from "../../crds/compile/stand-in.ts";
+import type { Before } from "../../crds/compile/last-good.ts";
 import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import type { Secrets } from "../../crds/checks/secret-entry.ts";
 import type { InstallationPolicy } from "../../crds/policy.ts";

@@ -1,4 +1,4 @@
-import { withoutKeys } from "../../crds/compile/stand-in.ts";
+import { withoutKeys } from "../../crds/compile/last-good.ts";
 import type { PartnerConfig } from "../../crds/config.ts";
 import type { ConfigPart } from "../../crds/part.ts";
 import { isReadable } from "../../crds/shards/join-shards.ts";

@@ -5,7 +5,7 @@ import { compileCatalog } from "../../crds/compile/catalog.ts";
 import { uidOf } from "../../crds/compile/origin.ts";
 import { compilePartner } from "../../crds/compile/partner.ts";
 import { compileQuota } from "../../crds/compile/quota.ts";
-import { lastGoodMsDefault } from "../../crds/compile/stand-in.ts";
+import { lastGoodMsDefault } from "../../crds/compile/last-good.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import { partsOf, type ConfigPart } from "../../crds/part.ts";
 import { allowAll } from "../../crds/policy.ts";

@@ -3,7 +3,7 @@ import type { MetricsApi } from "../metrics/metrics-api.ts";
 import type { SelectorsRequest, SelectorsResult, SelectorTimes } from "../metrics/request/selector.ts";
 import type { CompiledExpression, Program } from "./compile/program.ts";
 import { evaluate, type Evaluated } from "./evaluate/evaluate.ts";
-import type { Call, Expression } from "./language/expression.ts";
+import type { FunctionCall, Expression } from "./language/expression.ts";
 import { tryToParse } from "./language/parse-expression.ts";
 import { isComparison, isSetOperator } from "./language/vocabulary.ts";
 import { type PrometheusResponse, type PrometheusRequest, regionWarnings } from "./prometheus-api.ts";
@@ -144,7 +144,7 @@ function constantOf(part: Expression): Probe | undefined {
   }
 }
 
-function constantCall({ fn, args }: Call): Probe | undefined {
+function constantCall({ fn, args }: FunctionCall): Probe | undefined {
   const [argument, ...others] = args;
   if (fn === "time" && argument === undefined) return { type: "scalar", program: times };
   const of = fn === "vector" && others.length === 0 && argument !== undefined ? constantOf(argument) : undefined;

@@ -99,7 +99,7 @@ describe("where the definitions are of a later release than the programs, the ch
     },
   );
 
-  test("refuses an edit that adds such a field", async () => {
+  test("rejects an edit that adds such a field", async () => {
     await mustRun(["create", "-f", "-"], inNamespace(plainObject("QueryClassQuota", {}, "edited")));
     const patch = ["patch", "queryclassquota/edited", `--namespace=${namespace}`, "--type=merge", "--patch"];
     await expect(mustRun([...patch, JSON.stringify({ spec: { later: 1 } })])).rejects.toThrow("does not know later");

@@ -1,6 +1,6 @@
 import type { EventPage } from "../../api/histories.ts";
 import { describe, expect, test } from "vitest";
-import type { Answer, ApiClient } from "../../console/api/client.ts";
+import type { ApiResponse, ApiClient } from "../../console/api/client.ts";
 import {
   eventsPath,
   filtersOf,
@@ -108,7 +108,7 @@ test("filters are said in words", () => {
 
 /** An API that has these pages of event ids. @param paths gets the paths that are read */
 function apiOf(pages: readonly (readonly string[])[], paths: string[]): Pick<ApiClient, "read"> {
-  const read = (path: string): Promise<Answer<EventPage>> => {
+  const read = (path: string): Promise<ApiResponse<EventPage>> => {
     paths.push(path);
     const page = Number(new URL(path, "http://console").searchParams.get("cursor") ?? "0");
     const data = (pages[page] ?? []).map((id) => ({ ...event, event_id: id }));

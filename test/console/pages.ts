@@ -49,7 +49,7 @@ export const pageRows: readonly PageRow[] = [
     name: "partner",
     path: "/partners/default/north-ledger",
     heading: "default/north-ledger",
-    sees: ["Circuit breaker", "Answers by class", "kubectl edit webhookpartner north-ledger -n default", "HmacV1"],
+    sees: ["Circuit breaker", "Responses by class", "kubectl edit webhookpartner north-ledger -n default", "HmacV1"],
   },
   {
     name: "partner-not-visible",

@@ -1,7 +1,7 @@
 import { compile } from "../../crds/compile/compile.ts";
 import { uidOf } from "../../crds/compile/origin.ts";
 import { type ConfigPart, partsOf } from "../../crds/part.ts";
-import { lastGoodMsDefault } from "../../crds/compile/stand-in.ts";
+import { lastGoodMsDefault } from "../../crds/compile/last-good.ts";
 import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import { allowAll } from "../../crds/policy.ts";
 import type { Resource } from "../../crds/resource.ts";

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { uidOf } from "../../../crds/compile/origin.ts";
 import { type ConfigPart, partsOf } from "../../../crds/part.ts";
-import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
+import { type Before, lastGoodMsDefault } from "../../../crds/compile/last-good.ts";
 import { WaitingSince } from "../../../crds/compile/waiting-since.ts";
 import type { PartnerConfig } from "../../../crds/config.ts";
 import type { InstallationPolicy } from "../../../crds/policy.ts";

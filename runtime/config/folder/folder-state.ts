@@ -2,7 +2,7 @@ import { byText, digestOf } from "../../../crds/compile/canonical-json.ts";
 import { compile } from "../../../crds/compile/compile.ts";
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
-import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
+import { type Before, lastGoodMsDefault } from "../../../crds/compile/last-good.ts";
 import type { InstallationPolicy } from "../../../crds/policy.ts";
 import type { ConfigState } from "../config-source.ts";
 import type { SourceProblem } from "../yaml/yaml-documents.ts";

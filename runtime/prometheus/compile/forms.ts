@@ -3,7 +3,7 @@ import { isolationLabels } from "../../metrics/request/parameters.ts";
 import type { Measure, MetricSelector } from "../../metrics/request/selector.ts";
 import {
   type Aggregate,
-  type Call,
+  type FunctionCall,
   type Expression,
   ExpressionError,
   type LabelMatcher,
@@ -133,9 +133,9 @@ export function shapeOf(part: Expression): SelectorShape | undefined {
 }
 
 function layersOf(
-  outer: Call | undefined,
+  outer: FunctionCall | undefined,
   aggregate: Aggregate | undefined,
-  call: Call | undefined,
+  call: FunctionCall | undefined,
 ): Pick<SelectorShape, "outer" | "op" | "by" | "fn"> {
   const numbers = outer?.args.slice(0, -1).map(ungrouped) ?? [];
   return {
@@ -146,7 +146,7 @@ function layersOf(
   };
 }
 
-function outerOf(part: Expression): Call | undefined {
+function outerOf(part: Expression): FunctionCall | undefined {
   return part.kind === "call" && part.fn.startsWith("histogram_") && part.args.length > 0 ? part : undefined;
 }
 

@@ -32,7 +32,7 @@ export interface Selector {
 }
 
 /** A function with its arguments. */
-export interface Call {
+export interface FunctionCall {
   readonly kind: "call";
   readonly fn: string;
   readonly args: readonly Expression[];
@@ -64,7 +64,7 @@ export interface Binary {
 export type Expression =
   | { readonly kind: "number"; readonly value: number; readonly span: Span }
   | Selector
-  | Call
+  | FunctionCall
   | Aggregate
   | { readonly kind: "negate"; readonly of: Expression; readonly span: Span }
   | Binary

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ApiConnection } from "../../../cli/api/connection.ts";
-import { followEvents, type Place } from "../../../cli/webhooks/follow-events.ts";
+import { followEvents, type FollowPosition } from "../../../cli/webhooks/follow-events.ts";
 import { keepPlace, rawEventOf, readPlace } from "../../../cli/partner/follow-partner.ts";
 import { temporaryFolder } from "../../support/temp-folder.ts";
 
@@ -24,7 +24,7 @@ const problem =
 const hangsUp: Answer = (response) => response.socket?.destroy();
 
 /** Follows a server that answers in turn, until it has no more answers. */
-async function followed(start: Place, answers: readonly Answer[]) {
+async function followed(start: FollowPosition, answers: readonly Answer[]) {
   const asked: string[] = [];
   const notes: string[] = [];
   const ids: string[] = [];

@@ -138,7 +138,7 @@ describe("a token that nobody signed as the issuer does", () => {
     expect(await who(new UnsecuredJWT({ ...claims, tenants: ["*"] }).encode())).toMatchObject(refused);
   });
 
-  test("by the published key as a shared secret is refused", async () => {
+  test("by the published key as a shared secret is rejected", async () => {
     const token = await rsa.token("plain", { resource });
     const { body } = await askHttps(rsa.jwksUrl, { ca: rsa.ca });
     const [jwk] = body["keys"] as readonly JWK[];

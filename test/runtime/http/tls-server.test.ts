@@ -119,7 +119,7 @@ async function handshake({ port }: Served, options: ConnectionOptions): Promise<
 }
 
 describe("TLS at the pod with a token that is bound to a certificate", () => {
-  test("is answered to whoever shows that certificate, and to nobody else", async () => {
+  test("is valid for whoever shows that certificate, and for nobody else", async () => {
     const served = await start("bound");
     const bound = await token(own);
     expect(await ask(served, bound, { client: own })).toMatchObject({

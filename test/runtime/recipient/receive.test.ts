@@ -77,7 +77,7 @@ describe("receiving", () => {
     expect(reports).toMatchObject([{ outcome: "unverified", fault: "timestamp_outside_window" }]);
   });
 
-  test("answers 401 to a wrong signature in the same words (Webhook Event Delivery §7)", async () => {
+  test("returns 401 for a wrong signature in the same words (Webhook Event Delivery §7)", async () => {
     const { options, handled } = bench({ keys: () => [{ id: "k2", secret: Buffer.alloc(32) }] });
     const answer = await receive(signedDelivery(), options);
     expect(answer).toMatchObject({ status: 401, body: { error: "invalid_signature" } });

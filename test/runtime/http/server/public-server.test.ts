@@ -174,7 +174,7 @@ describe("what a route throws", () => {
     expect(response.json()).toMatchObject({ code: "store_failed", suggestion: { step: "5m" } });
   });
 
-  test("is a 500 without details when it is no refusal, and the log has the cause", async () => {
+  test("is a 500 without details when it is no API error, and the log has the cause", async () => {
     answer = async () => {
       throw new Error("nats://user:hunter2@host refused");
     };

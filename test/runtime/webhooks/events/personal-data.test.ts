@@ -127,7 +127,7 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     expect(found({ extra: { reference: card } })).toEqual([["extra.reference", "card_number"]]);
   });
 
-  test("with a forbidden name stays refused under an allowed path", () => {
+  test("with a forbidden name stays rejected under an allowed path", () => {
     const own = personalDataRules({ forbiddenFields: ["email"], allowedFields: ["email"], allowedForTypes: [] });
     expect(findPersonalData('{"data":{"email":"x"}}', own).map(({ code }) => code)).toEqual(["forbidden_field"]);
   });

@@ -97,7 +97,7 @@ describe("an event without a response of the store", () => {
     expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable", retryAfterSeconds: 1 });
   });
 
-  test("is refused when another tenant has its id, also with equal bytes", async () => {
+  test("is rejected when another tenant has its id, also with equal bytes", async () => {
     const { ingest } = scripted({ store: () => Promise.resolve({ kind: "unexpected" }), holder: "zeta" });
     const refused = await refusal(ingest);
     expect(refused).toMatchObject({ code: "event_id_reused", errors: [{ field: "event_id" }] });

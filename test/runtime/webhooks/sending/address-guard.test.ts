@@ -90,7 +90,7 @@ describe("an address in a special block is refused:", () => {
     expect([specialBlocks.length, metadataBlocks.length]).toEqual([55, 8]);
   });
 
-  test("every block that no allow-list opens is also refused in resources", () => {
+  test("every block that no allow-list opens is also rejected in resources", () => {
     const named = metadataBlocks.map(({ text }) => parseCidr(text)).filter((block) => block !== undefined);
     expect(named.map(isMetadata)).toEqual(metadataBlocks.map(() => true));
   });

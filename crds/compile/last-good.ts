@@ -31,7 +31,7 @@ export interface Before {
   readonly mayForget?: boolean;
 }
 
-interface StandInInput {
+interface LastGoodInput {
   readonly secrets: Secrets;
   readonly policy: InstallationPolicy;
   readonly last: ConfigPart | undefined;
@@ -55,7 +55,7 @@ type PartnerPart = Extract<ConfigPart, { readonly kind: "WebhookPartner" }>;
  * A catalog keeps its last good version when only references differ. An object that a later rule made invalid keeps its
  * applied part, which its spec cannot narrow. When the time of that part ends, a partner is held.
  */
-export function standIn(evaluated: EvaluatedResource, input: StandInInput): EvaluatedResource {
+export function lastGoodVersion(evaluated: EvaluatedResource, input: LastGoodInput): EvaluatedResource {
   const { resource, fault } = evaluated;
   if (fault === undefined) return evaluated;
   if (fault === "Invalid") return invalidStandIn(evaluated, input);
@@ -101,7 +101,7 @@ function stateOf({ spec }: WebhookPartner): PartnerConfig["state"] {
 function unresolvedPartner(
   evaluated: EvaluatedResource,
   resource: WebhookPartner,
-  input: StandInInput,
+  input: LastGoodInput,
 ): EvaluatedResource {
   const { references } = evaluated;
   const good =
@@ -114,7 +114,7 @@ function unresolvedPartner(
 function forbiddenPartner(
   evaluated: EvaluatedResource,
   resource: WebhookPartner,
-  input: StandInInput,
+  input: LastGoodInput,
 ): EvaluatedResource {
   if (input.last?.kind !== "WebhookPartner") return evaluated;
   const good = lastGoodPartner(resource, input.last, resolveReferences(resource, input.secrets), input);
@@ -137,7 +137,7 @@ function lastGoodPartner(
   { spec }: WebhookPartner,
   { config, material }: PartnerPart,
   { problems }: References,
-  { nowMs, lastGoodMs }: StandInInput,
+  { nowMs, lastGoodMs }: LastGoodInput,
 ): LastGood | undefined {
   if (config.held === "unresolved") return undefined;
   const sinceMs = problems.length === 0 ? undefined : (config.lastGoodSinceMs ?? nowMs);
@@ -161,7 +161,7 @@ function heldFromSpec(resource: WebhookPartner, { keys, problems }: References):
 }
 
 /** A version without its keys, which may no longer be kept: events are routed to it, and nothing is sent. */
-function keyless({ spec }: WebhookPartner, { config }: PartnerPart, { nowMs }: StandInInput): PartnerPart {
+function keyless({ spec }: WebhookPartner, { config }: PartnerPart, { nowMs }: LastGoodInput): PartnerPart {
   return withoutKeys(narrowPartner(config, spec, nowMs));
 }
 
@@ -212,7 +212,7 @@ export function expired(part: ConfigPart, nowMs: number, lastGoodMs: number): Co
 /** An object that the API server accepted under earlier rules. */
 function invalidStandIn(
   evaluated: EvaluatedResource,
-  { last, nowMs, lastGoodMs, policy }: StandInInput,
+  { last, nowMs, lastGoodMs, policy }: LastGoodInput,
 ): EvaluatedResource {
   if (last === undefined || last.kind !== evaluated.resource.kind) return evaluated;
   if (last.kind === "QueryClassQuota") return pinned(evaluated, last, policy);
@@ -227,7 +227,7 @@ function invalidStandIn(
 function catalogStandIn(
   evaluated: EvaluatedResource,
   resource: MetricCatalog,
-  { last, nowMs, lastGoodMs, policy }: StandInInput,
+  { last, nowMs, lastGoodMs, policy }: LastGoodInput,
 ): EvaluatedResource {
   if (last?.kind !== "MetricCatalog") return evaluated;
   const { config, material } = last;
