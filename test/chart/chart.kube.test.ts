@@ -134,10 +134,10 @@ describe("the chart", () => {
     [
       "less time than a pod takes to end",
       "runtime.terminationGracePeriodSeconds=30",
-      "runtime.terminationGracePeriodSeconds is 30, but a pod takes up to 35 s to end",
+      "runtime.terminationGracePeriodSeconds is 30, but a pod takes up to 35 s to terminate",
     ],
     ["TLS passed on to pods without a certificate", "tlsRoute.enabled=true", "runtime.tls.secret"],
-    ["no NATS at all", "nats.enabled=false", "externalNats.url has to name a NATS"],
+    ["no NATS at all", "nats.enabled=false", "nats.enabled=false requires externalNats.url"],
     [
       "more copies of a stream than servers",
       "settings.streams.replicas=3",
@@ -207,7 +207,7 @@ describe("the chart", () => {
     [
       "streams that the volume cannot hold",
       "nats.persistence.size=5Gi",
-      "settings.streams holds up to 6442450944 bytes in 1 copies, and the 1 servers may store 4294967296 bytes",
+      "settings.streams can hold up to 6442450944 bytes in 1 replicas, but the 1 servers can store 4294967296 bytes",
     ],
     ["a selector in no known form", "watch.selector=team in shop", 'watch.selector is "team in shop"'],
     ["a part of the values without its fields", "runtime.autoscaling=null", "missing property 'autoscaling'"],
@@ -229,7 +229,7 @@ describe("the chart", () => {
       "operator.extraVolumeMounts has /etc/heliograph",
     ],
     ["a container of the chart", "nats.extraInitContainers[0].name=monitor", "nats.extraInitContainers has monitor"],
-    ["names that no Service may have", "nameOverride=a.b", "Names of objects would begin with hg-a.b"],
+    ["names that no Service may have", "nameOverride=a.b", "Object names would begin with hg-a.b"],
   ])("refuses %s by its name", async (_what, value, named) => {
     await expect(rendered("helm", [value])).rejects.toThrow(named);
   });

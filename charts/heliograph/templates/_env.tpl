@@ -9,7 +9,7 @@ is there twice.
 {{- $rest := list -}}
 {{- range default list (index . 2) -}}
 {{- if or (hasKey $given .name) (has .name (list "POD_NAME" "HELIOGRAPH_POD_NAME")) -}}
-{{- fail (printf "%s has %s, which is there already: leave it out." $value .name) -}}
+{{- fail (printf "%s has %s, which is already set: remove it." $value .name) -}}
 {{- end -}}
 {{- $_ := set $given .name . -}}
 {{- end -}}

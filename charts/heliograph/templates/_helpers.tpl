@@ -356,23 +356,23 @@ ConfigMap shows the number, because the servers may be scaled to another one now
 {{- with .Values.runtime.console -}}
 {{- if .issuer -}}
 {{- if not .clientId -}}
-{{- fail (printf "The console signs people in at %s, but not as which client: set runtime.console.clientId." .issuer) -}}
+{{- fail (printf "The console signs people in at %s, but without a client id: set runtime.console.clientId." .issuer) -}}
 {{- end -}}
 {{- $own := dict -}}
 {{- $name := .issuer -}}
 {{- range $issuers -}}{{- if eq .issuer $name -}}{{- $own = . -}}{{- end -}}{{- end -}}
 {{- if not $own -}}
-{{- fail (printf "The console signs people in at %s, which nobody trusts: name it in settings.issuers with tokenBinding: Key." .issuer) -}}
+{{- fail (printf "The console signs people in at %s, which is not a trusted issuer: add it to settings.issuers with tokenBinding: Key." .issuer) -}}
 {{- end -}}
 {{- if ne ($own.tokenBinding | default $settings.tokenBinding | default "None") "Key" -}}
-{{- fail (printf "The console signs people in at %s, whose tokens have to be bound to a key: name it in settings.issuers with tokenBinding: Key." .issuer) -}}
+{{- fail (printf "The console signs people in at %s, whose tokens must be bound to a key: add it to settings.issuers with tokenBinding: Key." .issuer) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if not (or $settings.tls $settings.trustedProxies) -}}
 {{- range $issuers -}}
 {{- if eq (.tokenBinding | default $settings.tokenBinding | default "None") "Certificate" -}}
-{{- fail (printf "Tokens of %s have to be bound to a client certificate, but no way to show one is configured: set runtime.tls.secret or settings.trustedProxies, or settings.tokenBinding=None to take bearer tokens from any client." .issuer) -}}
+{{- fail (printf "Tokens of %s must be bound to a client certificate, but clients have no way to present one: set runtime.tls.secret or settings.trustedProxies, or settings.tokenBinding=None to accept bearer tokens from any client." .issuer) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

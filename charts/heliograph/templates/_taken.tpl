@@ -29,7 +29,7 @@ upgrades and programs find objects by these.
 {{- $taken := index . 2 -}}
 {{- range $key, $_ := default dict (index . 1) -}}
 {{- if has $key $taken -}}
-{{- fail (printf "%s has %s, which the chart sets itself: leave it out." (index $ 0) $key) -}}
+{{- fail (printf "%s has %s, which the chart sets: remove it." (index $ 0) $key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -41,7 +41,7 @@ upgrades and programs find objects by these.
 {{- range default list (index . 2) -}}
 {{- $name := get . $field -}}
 {{- if has $name $taken -}}
-{{- fail (printf "%s has %s, which is there already: give it another %s." (index $ 0) $name $field) -}}
+{{- fail (printf "%s has %s, which already exists: use another %s." (index $ 0) $name $field) -}}
 {{- end -}}
 {{- $taken = append $taken $name -}}
 {{- end -}}

@@ -6,7 +6,7 @@
 {{- $request := dig "requests" $name "" (default dict $resources) -}}
 {{- if and (include "heliograph.isQuantity" $limit) (include "heliograph.isQuantity" $request) -}}
 {{- if gt (include "heliograph.thousandths" $request | int64) (include "heliograph.thousandths" $limit | int64) -}}
-{{- fail (printf "%s.requests.%s is %s and %s.limits.%s is %s: no pod may request more than its limit. Raise the limit, or lower the request." $path $name (toString $request) $path $name (toString $limit)) -}}
+{{- fail (printf "%s.requests.%s is %s and %s.limits.%s is %s: a request cannot exceed its limit. Raise the limit, or lower the request." $path $name (toString $request) $path $name (toString $limit)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -20,7 +20,7 @@
 {{- $value := "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?" -}}
 {{- $one := printf " *(!? *%s|%s *(=|==|!=) *%s|%s +(in|notin) +[(] *%s *(, *%s *)*[)]|%s *[<>] *[0-9]+) *" $key $key $value $key $value $value $key -}}
 {{- if and .Values.watch.selector (not (regexMatch (printf "^%s(,%s)*$" $one $one) .Values.watch.selector)) -}}
-{{- fail (printf "watch.selector is %q, which is no selector of labels: write it like team=shop,tier in (one,two)." .Values.watch.selector) -}}
+{{- fail (printf "watch.selector is %q, which is not a label selector: write one such as team=shop,tier in (one,two)." .Values.watch.selector) -}}
 {{- end -}}
 {{- if .Values.nats.enabled -}}{{- include "heliograph.refuseLargeStreams" . -}}{{- end -}}
 {{- if and (not .Values.nats.enabled) .Values.externalNats.clientCertificate (not .Values.externalNats.tlsSecret) -}}
@@ -47,10 +47,10 @@
 {{- with .autoscaling -}}
 {{- if or .enabled .keda.enabled -}}
 {{- if gt (int .minReplicas) (int .maxReplicas) -}}
-{{- fail (printf "runtime.autoscaling.minReplicas is %d and maxReplicas is %d: the least number of pods cannot exceed the greatest." (int .minReplicas) (int .maxReplicas)) -}}
+{{- fail (printf "runtime.autoscaling.minReplicas is %d and maxReplicas is %d: the minimum cannot exceed the maximum." (int .minReplicas) (int .maxReplicas)) -}}
 {{- end -}}
 {{- if not (dig "requests" "cpu" "" (default dict $.Values.runtime.resources)) -}}
-{{- fail "runtime.autoscaling compares the use of CPU with its request: set runtime.resources.requests.cpu." -}}
+{{- fail "runtime.autoscaling scales by CPU use in percent of the request: set runtime.resources.requests.cpu." -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -67,7 +67,7 @@
 {{- end -}}
 {{- $copies := int (dig "replicas" 1 $streams) -}}
 {{- if gt (mul $sum $copies) (mul $bound (int .Values.nats.replicas)) -}}
-{{- fail (printf "settings.streams holds up to %d bytes in %d copies, and the %d servers may store %d bytes each: lower settings.streams.*.maxBytes, or raise nats.persistence.size or nats.maxFileStore." $sum $copies (int .Values.nats.replicas) $bound) -}}
+{{- fail (printf "settings.streams can hold up to %d bytes in %d replicas, but the %d servers can store %d bytes each: lower settings.streams.*.maxBytes, or raise nats.persistence.size or nats.maxFileStore." $sum $copies (int .Values.nats.replicas) $bound) -}}
 {{- end -}}
 {{- end -}}
 
@@ -75,10 +75,10 @@
 {{- define "heliograph.refuseServices" -}}
 {{- with .Values.runtime.service -}}
 {{- if and .loadBalancerClass (ne .type "LoadBalancer") -}}
-{{- fail (printf "runtime.service.loadBalancerClass is for runtime.service.type=LoadBalancer, and the type is %s." .type) -}}
+{{- fail (printf "runtime.service.loadBalancerClass requires runtime.service.type=LoadBalancer, but the type is %s." .type) -}}
 {{- end -}}
 {{- if and .externalTrafficPolicy (eq .type "ClusterIP") -}}
-{{- fail "runtime.service.externalTrafficPolicy is for runtime.service.type=LoadBalancer or NodePort, and the type is ClusterIP." -}}
+{{- fail "runtime.service.externalTrafficPolicy requires runtime.service.type=LoadBalancer or NodePort, but the type is ClusterIP." -}}
 {{- end -}}
 {{- end -}}
 {{- $fullname := include "heliograph.fullname" . -}}
@@ -90,7 +90,7 @@
 {{- $families := (default dict .Values.services).ipFamilies -}}
 {{- $present := dig "spec" "ipFamilies" list $live -}}
 {{- if and $families $present (ne (first $families) (first $present)) -}}
-{{- fail (printf "services.ipFamilies cannot begin with %s in an upgrade: Kubernetes keeps %s, with which the Services were made. Nothing was applied. Name %s first." (first $families) (first $present) (first $present)) -}}
+{{- fail (printf "services.ipFamilies cannot begin with %s in an upgrade: Kubernetes keeps %s, the first family of the existing Services. Nothing was applied. Put %s first." (first $families) (first $present) (first $present)) -}}
 {{- end -}}
 {{- end -}}
 

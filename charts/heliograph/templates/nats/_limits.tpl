@@ -32,7 +32,7 @@ are, and without a cluster the values.
 {{- with .Values.nats.maxFileStore -}}
 {{- $bytes := include "heliograph.bytes" (list "nats.maxFileStore" .) | int64 -}}
 {{- if gt (mul $bytes 11) (mul $volume 10) -}}
-{{- fail (printf "nats.maxFileStore is %s and %s: the volume must hold JetStream's files and a tenth more. Leave nats.maxFileStore empty for four fifths of the volume, or ask for a larger volume." (toString .) $size) -}}
+{{- fail (printf "nats.maxFileStore is %s and %s: the volume must hold JetStream's files and a tenth more. Leave nats.maxFileStore empty for four fifths of the volume, or request a larger volume." (toString .) $size) -}}
 {{- end -}}
 {{- $bytes -}}
 {{- else -}}

@@ -15,7 +15,7 @@ Service shows which it has now.
 {{- $fullname := include "heliograph.fullname" . -}}
 {{- with .Values.nats.migration -}}
 {{- if and .replicas (eq .store (default "" $.Values.nats.store)) -}}
-{{- fail (printf "nats.migration.store is %q like nats.store: the new servers need names and volumes of their own. Set another nats.migration.store." .store) -}}
+{{- fail (printf "nats.migration.store is %q like nats.store: the new servers need other names and volumes. Set another nats.migration.store." .store) -}}
 {{- end -}}
 {{- end -}}
 {{- $wanted := include "heliograph.nats.component" . -}}
