@@ -85,3 +85,8 @@ export async function confirm(prompt: string): Promise<boolean> {
     lines.close();
   }
 }
+
+/** One word for a POSIX shell. */
+export function inShell(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -6,7 +6,7 @@ import { type ApiRequest, send, sendForJson } from "../api/request.ts";
 import { withApi } from "../api/with-api.ts";
 import type { Command, ExitName } from "../command-line/command.ts";
 import { type Environment, type Given, oneOf, UsageError } from "../command-line/flags.ts";
-import { plain, say } from "../command-line/terminal.ts";
+import { inShell, plain, say } from "../command-line/terminal.ts";
 import { chartOf, highest, labelText, lowest, missingRegions, type Series, shortNumber } from "./series.ts";
 import { queryFlags, queryParameters, type QueryParameters } from "./query-flags.ts";
 
@@ -180,9 +180,4 @@ export function curlOf(url: string, query: QueryParameters, tokenFile: string | 
     for (const text of [value ?? []].flat()) target.searchParams.append(name, text);
   const token = tokenFile === undefined ? "$HELIOGRAPH_TOKEN" : `$(cat ${inShell(tokenFile)})`;
   return `curl -sS --fail-with-body -H "Authorization: Bearer ${token}" ${inShell(target.href)}\n`;
-}
-
-/** A word of a POSIX shell. */
-function inShell(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -9,7 +9,7 @@ import { type Child, startChild } from "../../demo/child-process.ts";
 import { startSurroundings, type Stops } from "../../demo/surroundings.ts";
 import { onAbort } from "../../limits/clock.ts";
 import { openDevIssuer } from "../../runtime/http/authentication/dev-issuer.ts";
-import { say } from "../command-line/terminal.ts";
+import { inShell, say } from "../command-line/terminal.ts";
 import { CommandError, exitCodes, type ExitName } from "../command-line/command.ts";
 import type { Environment } from "../command-line/flags.ts";
 
@@ -124,8 +124,8 @@ async function writeToken(folder: string): Promise<string> {
 /** Lines for a shell, to be copied as they are. */
 function whatToTry({ url, adminUrl, dataFolder, tokenFile }: Place): string {
   return `# Heliograph serves ${url} until Ctrl-C. In another terminal, in the same folder:
-export HELIOGRAPH_URL=${url} HELIOGRAPH_TOKEN_FILE=${quoted(tokenFile)}
-npx heliograph open --data ${quoted(dataFolder)} --role metrics-finance
+export HELIOGRAPH_URL=${url} HELIOGRAPH_TOKEN_FILE=${inShell(tokenFile)}
+npx heliograph open --data ${inShell(dataFolder)} --role metrics-finance
 npx heliograph send payout.created --tenant lumen -d '{"payout_id":"mine"}' --wait
 npx heliograph events list --since 1h
 npx heliograph query deposits_success_pct --filter region=eu --group-by psp -o chart
@@ -133,11 +133,6 @@ npx heliograph slo
 npx heliograph gate rate
 curl -s ${adminUrl}/healthz
 `;
-}
-
-/** One word for a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** Builds the console in a checkout that has none yet. Packages bring it; without it the API works as well. */

@@ -2,6 +2,7 @@ import type { BoundToken } from "../../../api/console.ts";
 import type { ConsoleSettings } from "../../config/settings/settings.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { chooseAmong } from "../representation/representations.ts";
+import { isOnThisMachine } from "../server/configz.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
 
 /** Codings of a file of the console, the smallest first. */
@@ -82,11 +83,9 @@ export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
   ];
 }
 
-const loopback: readonly string[] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
-
 /** The command that opens this console, for people on this machine; null for everyone else. */
 function openCommand({ address, origin }: ApiRequest, local: LocalIssuer | undefined): string | null {
-  if (local === undefined || origin === undefined || !loopback.includes(address() ?? "")) return null;
+  if (local === undefined || origin === undefined || !isOnThisMachine({ remoteAddress: address() })) return null;
   const quoted = /^[\w./-]+$/u.test(local.dataFolder)
     ? local.dataFolder
     : `'${local.dataFolder.replaceAll("'", String.raw`'\''`)}'`;
