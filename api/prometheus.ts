@@ -11,7 +11,7 @@ export const PrometheusError = described(
 );
 export type PrometheusError = Static<typeof PrometheusError>;
 
-/** A success. Its optional members say that a part of the data is missing, or cut off. */
+/** A success. Its optional members state that a part of the data is missing, or cut off. */
 function success<Data>(data: Schema<Data>) {
   return object(
     { status: words(["success"], "`success`"), data: described(data, "Result of the request") },

@@ -11,7 +11,7 @@ const usageCode = 2;
 const signals = /** @type {const} */ (["SIGTERM", "SIGINT", "SIGHUP"]);
 
 /**
- * True where this Node can run the product. Where it is too old, the Node of the checkout takes over; without one, a
+ * True where this Node can run the product. If it is too old, the Node of the checkout takes over; without one, a
  * sentence says what to do.
  *
  * @param {string} program name for messages

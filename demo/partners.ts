@@ -22,7 +22,7 @@ export interface DemoPartner {
 
 interface PartnerRole {
   readonly name: string;
-  /** As `docs/examples/webhook-partner.yaml` says. */
+  /** As in `docs/examples/webhook-partner.yaml`. */
   readonly port: number;
   readonly key: string;
   /** The temper of the partner: throws what it answers instead of taking the event. */

@@ -56,7 +56,7 @@ const lateStarter = { region: "latam", psp: "globalpay", windowShare: 0.4 };
 /**
  * The series of one store as OpenMetrics text, in pieces, family by family and each series in order of time. What
  * happens at an instant depends on the series and the instant alone, so that two windows agree on every increase where
- * they overlap, but for a rounded event; counters start with the window. Processes restart (counters go back to 0),
+ * they overlap, except for a rounded event; counters start with the window. Processes restart (counters go back to 0),
  * some scrapes fail for minutes, one provider joins late, and the first provider is in trouble from 14:10 to 14:50 UTC.
  */
 export function* openMetrics(window: SeriesWindow): Generator<string> {

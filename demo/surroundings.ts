@@ -12,12 +12,12 @@ import { openMetrics } from "./series.ts";
 import { type DemoPartner, partnerRoles, startPartner } from "./partners.ts";
 import type { DemoStoreName } from "./series-families.ts";
 
-/** As `docs/examples/metric-catalog.yaml` says. */
+/** As in `docs/examples/metric-catalog.yaml`. */
 const storePorts = { eu: 19_091, latam: 19_092 } as const satisfies Record<DemoStoreName, number>;
 
 const hourMs = 3_600_000;
 const pastMs = 24 * hourMs;
-/** Series go on for so long after the start. */
+/** Series continue for so long after the start. */
 const aheadMs = 6 * hourMs;
 const backfillMsMax = 180_000;
 const readyMsMax = 60_000;
@@ -36,7 +36,7 @@ interface StorePrograms {
 export type Stops = (() => Promise<unknown>)[];
 
 interface SurroundingsOptions {
-  /** Path of Prometheus, beside which promtool is. @default one of PATH */
+  /** Path of Prometheus, next to which promtool is. @default one of PATH */
   readonly prometheus: string | undefined;
   readonly environment: SearchEnvironment;
   /** Folder of all that the stores keep. */

@@ -54,7 +54,7 @@ export interface Operator {
 const reportingController = "heliograph.dev/operator";
 const tokenBytes = 32;
 /**
- * Wait for lists of namespaces after the shards are known. The shards then stand in for what is not listed, so that one
+ * Wait for lists of namespaces after the shards are known. The shards then replaces what is not listed, so that one
  * slow or broken list delays no other namespace.
  */
 const listsMsMax = 20_000;

@@ -14,7 +14,7 @@ export interface ApiConnection {
   readonly serverName?: string;
   /** The token of the next request; undefined for none. @throws CommandError `usage` */
   token(): Promise<string | undefined>;
-  /** Why the last request reached no server, better than its error. @default the error says it */
+  /** Why the last request reached no server, better than its error. @default the error states it */
   failure?(): string | undefined;
   close(): Promise<void>;
 }

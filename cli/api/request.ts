@@ -36,7 +36,7 @@ interface ListOptions {
   readonly limit: number;
   /** Called when the list has more items than the limit. */
   readonly onMore?: () => void;
-  /** Called once after the list when the server says that it left items out. */
+  /** Called once after the list when the server reports that it left items out. */
   readonly onIncomplete?: () => void;
 }
 

@@ -74,7 +74,7 @@ export function usageOfOperand({ name, isOptional = false, isRepeated = false }:
   return isOptional ? `[${text}]` : text;
 }
 
-/** The command cannot be done; the message is one sentence that says what failed and what to do. */
+/** The command cannot be done; the message is one sentence that states what failed and what to do. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exit: ExitName;

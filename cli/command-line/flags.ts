@@ -34,7 +34,7 @@ export class UsageError extends Error {
 type FlagValues = Readonly<Record<string, readonly (string | boolean)[] | undefined>>;
 
 /**
- * The value that Kubernetes puts into the variable `NAME_PORT` of each pod beside a Service `name`. It never means a
+ * The value that Kubernetes puts into the variable `NAME_PORT` of each pod next to a Service `name`. It never means a
  * port to listen on. Source: Kubernetes documentation, "Service", "Environment variables".
  */
 const serviceLink = /^(?:tcp|udp|sctp):\/\//u;

@@ -11,7 +11,7 @@ export interface RepeatedLines {
 
 /** Time between two lines of one cause. */
 export const repeatMs = 60_000;
-/** Causes that are told apart within an interval, in all and for one message. Beyond, only the message counts. */
+/** Causes that are distinguished within an interval, in all and for one message. Beyond, only the message counts. */
 const causesMax = 1_024;
 const causesOfMessageMax = 128;
 /** Values of pino's levels. */

@@ -8,7 +8,7 @@ export type Tone = "good" | "bad" | "waiting";
 /** Numbers of ANSI's foreground colours. Source: ECMA-48 §8.3.117. */
 const colours: Readonly<Record<Tone, number>> = { good: 32, bad: 31, waiting: 33 };
 
-/** One line on the standard error that is written anew. It is silent where that is no terminal. */
+/** One line on the standard error that is written anew. It is silent if that is not a terminal. */
 export type Progress = ReturnType<typeof createProgress>;
 
 /** Without characters that control a terminal. Texts of servers, files and arguments may hold them. */
@@ -42,7 +42,7 @@ export function paint(text: string, tone: Tone | undefined): string {
   return tone === undefined ? text : `\u001B[${colours[tone]}m${text}\u001B[0m`;
 }
 
-/** A note for people, beside the result. */
+/** A note for people, next to the result. */
 export function say(note: string): void {
   process.stderr.write(`${plain(note)}\n`);
 }

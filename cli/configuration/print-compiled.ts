@@ -43,7 +43,7 @@ function compiledText({ config, hash }: Configuration, output: CompileArguments[
   return output === "json" ? `${JSON.stringify(shown, undefined, 2)}\n` : stringify(shown, { lineWidth: 0 });
 }
 
-/** The query of a URL may be a credential. Digests tell its versions apart. */
+/** The query of a URL may be a credential. Digests distinguish its versions. */
 function withoutQueries(partner: PartnerConfig): PartnerConfig {
   const { url, ackUrl, oauth2, ...endpoint } = partner.endpoint;
   const ack = ackUrl === undefined ? {} : { ackUrl: withoutQuery(ackUrl) };
@@ -65,7 +65,7 @@ function withoutQuery(url: string): string {
   return url.replace(/\?.*$/su, "?***");
 }
 
-/** The ids of secrets, which the partners and stores name, tell their versions apart. */
+/** The ids of secrets, which the partners and stores name, distinguish their versions. */
 function hidden(base64: string): string {
   return `secret of ${Buffer.from(base64, "base64").length} bytes`;
 }

@@ -75,7 +75,7 @@ export async function openConsole(
 interface SignIn {
   /** Base URL of the one server that accepts the token. */
   readonly server: string;
-  /** Undefined where people sign in. */
+  /** Undefined if people sign in. */
   readonly token: string | undefined;
 }
 
@@ -198,7 +198,7 @@ function connectionTo(url: string, token: string | undefined): ApiConnection {
 
 /**
  * A page that leads to the address. Other users of the machine see the command line of a browser, so that the token
- * stands in a file, which only its owner reads.
+ * is in a file, which only its owner reads.
  */
 async function writePage(dataFolder: string, address: string): Promise<string> {
   const path = resolve(dataFolder, pageName);
@@ -207,7 +207,7 @@ async function writePage(dataFolder: string, address: string): Promise<string> {
   return path;
 }
 
-/** The program that opens a file or an address in the user's browser; undefined where no screen is. */
+/** The program that opens a file or an address in the user's browser; undefined without a display. */
 export function findBrowserStarter(environment: Environment, platform: NodeJS.Platform): string | undefined {
   const hasScreen = [environment["DISPLAY"], environment["WAYLAND_DISPLAY"]].some((name) => (name ?? "") !== "");
   if (platform !== "darwin" && !hasScreen) return undefined;

@@ -40,7 +40,7 @@ type Counts = Pick<DryRun, "matched" | "in_progress" | "too_old" | "missing">;
 
 const pollMs = 500;
 
-/** @throws UsageError where there is nobody to ask */
+/** @throws UsageError without a terminal to confirm in */
 export function startArguments(command: string, given: Given): Omit<StartArguments, keyof ReplayStart> {
   const [isDryRun, isConfirmed, follows] = [given.isSet("dry-run"), given.isSet("yes"), given.isSet("follow")];
   if (!isDryRun && !isConfirmed && !isInteractive())
@@ -50,7 +50,7 @@ export function startArguments(command: string, given: Given): Omit<StartArgumen
   return { ...apiArguments(given), isDryRun, isConfirmed, follows, ratePerSecond };
 }
 
-/** Counts, asks and starts, as the flags say. */
+/** Counts, asks and starts, according to the flags. */
 export function startReplay(path: string, args: StartArguments, { environment }: Context): Promise<ExitName> {
   const output = createOutput(args.format, environment);
   const job = { path, body: { ...args.body, rate_per_second: args.ratePerSecond } };
@@ -100,7 +100,7 @@ async function countedBody(connection: ApiConnection, { path, body }: ReplayJob)
   return (await send(connection, { method: "POST", path, body: { ...body, dry_run: true } })).body;
 }
 
-/** Shows the progress of a replay until its deliveries have ended. A replay goes on when nobody follows it. */
+/** Shows the progress of a replay until its deliveries have ended. A replay continues when nobody follows it. */
 export async function followReplay(connection: ApiConnection, id: string, output: Output): Promise<ExitName> {
   const progress = createProgress();
   for (;;) {

@@ -14,7 +14,7 @@ export interface ChartColumns {
   readonly values: readonly (readonly (number | null)[])[];
 }
 
-/** Puts series with times of their own beside each other. */
+/** Puts series with times of their own side by side. */
 export function alignSeries(series: readonly ChartSeries[]): ChartColumns {
   const timesMs = [...new Set(series.flatMap(({ points }) => points.map(([atMs]) => atMs)))].sort((a, b) => a - b);
   const values = series.map(({ points }) => {

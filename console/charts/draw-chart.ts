@@ -137,7 +137,7 @@ function lineOf({ label, kind = "line" }: ChartSeries, stroke: string): Plot.Ser
     label,
     stroke,
     width: 2,
-    // Lines need two values beside each other: one between gaps is a point.
+    // Lines need two values side by side: one between gaps is a point.
     points: { show: true, size: pointPx, fill: stroke, filter: lonePoints },
     ...(kind === "line" ? {} : { fill: kind === "bars" ? stroke : `color-mix(in srgb, ${stroke} 20%, transparent)` }),
     ...(kind === "bars" && bars !== undefined ? { paths: bars } : {}),

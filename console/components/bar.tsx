@@ -10,7 +10,7 @@ interface BarProps {
   readonly tone?: Tone;
 }
 
-/** A share as a bar. The figures stand beside it as text. */
+/** A share as a bar. The figures stand next to it as text. */
 export function Bar({ share, label, tone = "busy" }: BarProps): JSX.Element {
   const width = Math.min(Math.max(share ?? 0, 0), 1) * 100;
   return (

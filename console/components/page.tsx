@@ -8,7 +8,7 @@ interface PageProps {
   readonly title: string;
   /** One or two sentences below the heading. */
   readonly lead?: ComponentChildren;
-  /** Buttons and links beside the heading. */
+  /** Buttons and links next to the heading. */
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }

@@ -9,7 +9,7 @@ import { DeliveryCounts, DeliveryList, FirstDelivery } from "./delivery-list.tsx
 interface EventTableProps {
   readonly rows: readonly EventSummary[];
   readonly isFiltered: boolean;
-  /** True when the list may go on at older events. */
+  /** True when the list may continue at older events. */
   readonly hasMore: boolean;
 }
 

@@ -12,7 +12,7 @@ export interface LiveEvents {
   readonly rows: readonly EventSummary[];
 }
 
-/** While following, so that states of deliveries go on too. */
+/** While following, so that states of deliveries continue too. */
 const everySeconds = 10;
 const newRowsMax = 500;
 
@@ -28,7 +28,7 @@ export function useLiveEvents(filters: EventFilters, cursor: string, isFollowing
     setStart(undefined);
   }, [path, isFollowing]);
   useEffect(() => {
-    // The first cursor stays: a poll goes on from its own answers.
+    // The first cursor stays: a poll continues from its own answers.
     if (isFollowing && newest !== undefined)
       setStart((before) => (before?.path === path ? before : { path, from: newest }));
   }, [path, isFollowing, newest]);

@@ -13,7 +13,7 @@ interface WaterfallProps {
 /** Shorter phases would not be seen. */
 const percentMin = 0.4;
 
-/** The phases of an attempt, one after another on a line of time. */
+/** The phases of an attempt, in order on a line of time. */
 export function Waterfall({ attempt, scaleMs }: WaterfallProps): JSX.Element {
   const phases = phasesOf(attempt);
   const percent = (ms: number): string => `${Math.max(percentMin, (ms / scaleMs) * 100)}%`;

@@ -19,7 +19,7 @@ import { pathTo } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
 import { StartReplay } from "../webhooks/start-replay.tsx";
 
-/** While a delivery goes on; an ended one is read less often, since replays begin anew. */
+/** While a delivery continues; an ended one is read less often, since replays begin anew. */
 const everySecondsOpen = 3;
 const everySecondsEnded = 30;
 

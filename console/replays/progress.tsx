@@ -3,7 +3,7 @@ import type { Replay } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { formatNumber } from "../components/format.ts";
 
-/** True while a replay goes on, or its deliveries do. */
+/** True while a replay continues, or its deliveries do. */
 export function isGoingOn({ status, published, delivered, failed }: Replay): boolean {
   if (status === "queued" || status === "running") return true;
   return delivered + failed < published;

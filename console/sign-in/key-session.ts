@@ -27,7 +27,7 @@ export async function startKeySession({ tokens, ...parts }: NewSession): Promise
 }
 
 /**
- * A session of stored parts. It renews the token by the refresh token if there is one. Tabs renew one after another,
+ * A session of stored parts. It renews the token by the refresh token if there is one. Tabs renew in sequence,
  * because a refresh token may be valid once. @param isShared false for a session in the memory of this tab
  */
 export function createKeySession(stored: StoredSession, isShared = true): Session {

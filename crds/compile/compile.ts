@@ -23,7 +23,7 @@ interface CompileInput {
    * Parts to apply instead of the present specs of their objects, with the unique keys of these parts. @default none
    */
   readonly held?: ReadonlyMap<Resource, ConfigPart>;
-  /** The parts applied before, which may stand in for their objects, and the time. @default none */
+  /** The parts applied before, which may replace their objects, and the time. @default none */
   readonly before?: Before;
   /**
    * Applied parts of objects that cannot be read now, which are not among the resources. They keep their unique keys.
@@ -52,7 +52,7 @@ interface CarryLimits {
   readonly policy: InstallationPolicy;
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** Time for which a last good version may stand in. */
+  /** Time for which a last good version may be used instead. */
   readonly lastGoodMs: number;
 }
 

@@ -13,7 +13,7 @@ import { differInReferencesAlone, narrowPartner, release, restrict } from "./nar
 import { compilePartner } from "./partner.ts";
 import type { ConfigPart } from "../part.ts";
 
-/** Default time for which a last good version may stand in. */
+/** Default time for which a last good version may be used instead. */
 export const lastGoodMsDefault = 7 * 86_400_000;
 
 /** The parts applied before, and the time. */
@@ -22,7 +22,7 @@ export interface Before {
   readonly partOf: (resource: Resource) => ConfigPart | undefined;
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** Time for which a last good version may stand in. It bounds how long bytes of deleted Secrets stay. */
+  /** Time for which a last good version may be used instead. It bounds how long bytes of deleted Secrets stay. */
   readonly lastGoodMs: number;
   /**
    * True when a partner in conflict may have been applied although its part is unknown. It is then held.
@@ -124,7 +124,7 @@ function forbiddenPartner(
 
 interface LastGood {
   readonly part: PartnerPart;
-  /** End of the time in which it may stand in. */
+  /** End of the time in which it may be used instead. */
   readonly untilMs: number;
   /** @see EvaluatedResource.againMs */
   readonly againMs: number;

@@ -58,7 +58,9 @@ export interface EvaluatedResource {
   readonly uniqueKeys: readonly UniqueKey[];
   /** Unix milliseconds at which the result changes with time alone; infinity for never. */
   readonly againMs: number;
-  /** End of the time in which its last good version may stand in, in Unix milliseconds; absent when none does. */
+  /**
+   * End of the time in which its last good version may be used instead, in Unix milliseconds; absent when none does.
+   */
   readonly lastGoodUntilMs?: number;
 }
 

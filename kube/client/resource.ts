@@ -74,7 +74,7 @@ export function objectPath(type: ResourceType, ref: ObjectRef, subresource?: str
   return subresource === undefined ? path : `${path}/${segment(subresource)}`;
 }
 
-/** Key of an object in queues and caches: `namespace/name`, or `name` where there is no namespace. */
+/** Key of an object in queues and caches: `namespace/name`, or `name` if there is no namespace. */
 export function keyOf(ref: ObjectRef | { readonly metadata: KubeMeta }): string {
   const { namespace, name } = "metadata" in ref ? ref.metadata : ref;
   return namespace === undefined || namespace === "" ? (name ?? "") : `${namespace}/${name ?? ""}`;

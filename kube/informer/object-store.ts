@@ -9,7 +9,7 @@ type Origin = "initial" | "watch" | "relist";
 export interface ObjectChange<T> {
   /** `resync`: a relist found the object unchanged. */
   readonly kind: "added" | "updated" | "deleted" | "resync";
-  /** `namespace/name`, or `name` where there is no namespace. */
+  /** `namespace/name`, or `name` if there is no namespace. */
   readonly key: string;
   /** The object now; for `deleted`, its last known version. */
   readonly object: T;

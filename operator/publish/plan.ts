@@ -120,7 +120,7 @@ function withMore(
 ): EncodedShard {
   const material = { ...more, ...wanted.material };
   const both = splitIntoShards({ ...emptyConfig, material }, counts, wanted.configzToken).get(desired.name);
-  // Pods keep the material of applied resources: without it they only report an error for a moment.
+  // Pods keep the material of applied resources: without it they report an error only briefly.
   return both !== undefined && both.bytes.length <= secretBytesMax ? both : desired;
 }
 

@@ -20,7 +20,7 @@ export interface ConfigState {
  */
 export interface ConfigSource<State extends ConfigState = ConfigState> {
   current(): State;
-  /** Calls the listener for every later state, one after another. @returns a function that removes the listener */
+  /** Calls the listener for every later state, in order. @returns a function that removes the listener */
   onChange(listener: (state: State) => void): () => void;
   /** Stops watching; resolves when all work has ended. */
   stop(): Promise<void>;

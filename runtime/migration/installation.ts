@@ -28,7 +28,7 @@ export interface MigratedInstallation {
   readonly target: Servers | undefined;
 }
 
-/** The installation cannot be migrated as it is. The message says what to do. */
+/** The installation cannot be migrated as it is. The message states what to do. */
 export class NotMigratable extends Error {
   override readonly name = "NotMigratable";
 }

@@ -8,7 +8,7 @@ import type { EditedConfig } from "./edited-config.ts";
 import type { PreviewCaller, PreviewJob } from "./preview-job.ts";
 import { resourceChanges, type FieldChange } from "./resource-changes.ts";
 
-/** Digest that changes with every applied spec, and with what stands in for one. Generations do not count. */
+/** Digest that changes with every applied spec, and with what replaces one. Generations do not count. */
 export function configIdentity({ partners, catalogs, quotas }: RuntimeConfig): string {
   const parts = [...partners, ...catalogs, ...quotas].map(({ uid, specDigest, ...rest }) => {
     const { held, lastGoodSinceMs } = rest as { readonly held?: unknown; readonly lastGoodSinceMs?: unknown };

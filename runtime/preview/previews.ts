@@ -46,7 +46,7 @@ export interface PreviewDeps {
   readonly judgeEdit?: MetricsApi["judgeEdit"];
 }
 
-/** Previews that have not ended, of the whole installation. They run one after another. */
+/** Previews that have not ended, of the whole installation. They run in sequence. */
 const openMax = 8;
 const busySeconds = 15;
 /** Between two looks for previews that another pod took. */

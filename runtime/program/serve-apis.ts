@@ -39,7 +39,7 @@ const filesMax = 512;
 const totalBytesMax = 16 * 1024 * 1024;
 const tagLength = 22;
 
-/** Endings of the files that the build writes beside each file. */
+/** Endings of the files that the build writes next to each file. */
 const endings = { br: ".br", gzip: ".gz" } as const satisfies Record<(typeof consoleCodings)[number], string>;
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -136,7 +136,7 @@ function warnOfBearerTokens(log: Logger, settings: Settings): void {
   if (issuers.length > 0) log.warn({ issuers }, "tokens of these issuers are bearer tokens without binding");
 }
 
-/** The routes of the console; none where the settings turn it off. A console that is not built stops no start. */
+/** The routes of the console; none if the settings turn it off. A console that is not built stops no start. */
 async function openConsole({ plan, settings, prepared }: ProgramContext): Promise<readonly Route[]> {
   if (!settings.console.enabled) return [];
   const files = await readConsoleFiles(builtFolder).catch((error: unknown) => {
@@ -151,7 +151,7 @@ async function openConsole({ plan, settings, prepared }: ProgramContext): Promis
 }
 
 /**
- * The files of a built console with the codings that the build wrote beside them. Links are left out.
+ * The files of a built console with the codings that the build wrote next to them. Links are left out.
  * @returns undefined when there is no such folder
  * @throws Error when it holds too much, or cannot be read
  */

@@ -6,7 +6,7 @@ import type { SelectorsResult } from "../metrics/request/selector.ts";
 
 /** One request of a client of Prometheus. */
 export interface PrometheusRequest {
-  /** Parameters of the form stand before those of the target. Unknown ones are ignored, as Prometheus does. */
+  /** Parameters of the form come before those of the target. Unknown ones are ignored, as Prometheus does. */
   readonly params: Parameters;
   readonly caller: Caller;
   /** The `X-Scope-OrgID` header. @default no tenant is named */
@@ -51,7 +51,7 @@ export interface PrometheusApi {
   fixed(name: FixedName, request: PrometheusRequest): Promise<PrometheusResponse>;
 }
 
-/** Members of a response that says that a part of its data is missing, or cut off. */
+/** Members of a response that states that a part of its data is missing, or cut off. */
 interface Reservations {
   readonly warnings?: readonly string[];
   readonly isPartial?: true;

@@ -99,7 +99,7 @@ function stampsOf(times: SelectorTimes, nowMs: number): SelectorsResult["stamps"
 }
 
 // Expressions without a metric that clients send to see if a server responds: `vector(1)`, `time() - 60`. Constants are
-// no part of the language beside metrics, where a number does the same.
+// no part of the language next to metrics, where a number does the same.
 
 type Stamps = SelectorsResult["stamps"];
 

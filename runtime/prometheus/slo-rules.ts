@@ -44,7 +44,7 @@ export interface RuleOptions {
   readonly quotas: readonly QuotaConfig[];
 }
 
-/** No request may name the tenant; the message says why. */
+/** No request may name the tenant; the message states why. */
 export class TenantError extends Error {
   override readonly name = "TenantError";
 }
@@ -64,7 +64,7 @@ export function needsTenant(catalog: CatalogConfig): boolean {
 
 /**
  * The rules of a catalog, in a fixed order. An objective has the views that `GET /v1/metrics/slo` shows to a caller
- * with every right: one over all regions where the catalog permits it, else one for each region.
+ * with every right: one over all regions if the catalog permits it, else one for each region.
  *
  * @throws TenantError
  */

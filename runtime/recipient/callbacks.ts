@@ -32,7 +32,7 @@ const retrySeconds = 1;
 /**
  * The `Idempotency-Key` of a callback that the handler of an event makes. The same event and purpose always have the
  * same key. Source: seed "Webhook Event Delivery" §5.5.
- * @param purpose tells the callbacks of one event apart, for example `refund`
+ * @param purpose distinguishes the callbacks of one event, for example `refund`
  * @throws RangeError when the key would not be 1 to 255 visible ASCII characters
  */
 export function callbackKey({ event_id }: Pick<DeliveredEvent, "event_id">, purpose: string): string {

@@ -48,7 +48,7 @@ export interface ResyncOptions {
   readonly token: () => string | Promise<string>;
   /** Called with each state that was read. @default none */
   readonly progress?: (state: ReplayState) => void;
-  /** Ends the wait; the replay goes on. @default none */
+  /** Ends the wait; the replay continues. @default none */
   readonly signal?: AbortSignal;
   /** @default 3600000 */
   readonly timeoutMs?: number;

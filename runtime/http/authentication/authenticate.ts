@@ -42,7 +42,7 @@ export interface TrustedIssuer {
   readonly settings: IssuerSettings;
   readonly keys: KeySource;
   /**
-   * Signs a nonce of the caller and the origin at which its connection arrived. Present only where the key is on this
+   * Signs a nonce of the caller and the origin at which its connection arrived. Present only if the key is on this
    * machine; the issuer's tokens may then name that origin as their audience.
    */
   readonly proveOrigin?: (nonce: string, origin: string) => Promise<string>;

@@ -153,7 +153,7 @@ function addressMatcher(blocks: readonly string[]): (address: string | undefined
 
 /**
  * Reads the client's address. It is the address of the connection. On a connection of a trusted proxy, it is the last
- * entry of `X-Forwarded-For` that is no trusted proxy. Entries that the client wrote stand before that one and have no
+ * entry of `X-Forwarded-For` that is no trusted proxy. Entries that the client wrote come before that one and have no
  * effect.
  */
 export function createAddressReader({ trustedProxies }: Pick<Settings, "trustedProxies">): ReadAddress {

@@ -1,4 +1,4 @@
-// Operations of the API as data: their names, parameters and headers. The bodies are in `api/`, the routes beside it.
+// Operations of the API as data: their names, parameters and headers. The bodies are in `api/`, the routes next to it.
 import { pageItemsDefault, pageItemsMax } from "../../../api/events.ts";
 import { textLengthMax } from "../../../api/queries.ts";
 import { durationPattern } from "../../../api/documents.ts";

@@ -93,7 +93,7 @@ interface ReadStatus extends Pick<ApiResponse, "sent"> {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The public objectives of the tenant in the path; undefined where it has none, or is no name of a tenant. */
+/** The public objectives of the tenant in the path; undefined if it has none, or is no name of a tenant. */
 async function readStatus(
   metrics: Pick<MetricsApi, "slo">,
   { path: { tenant = "" }, signal, address, correlationId, nowMs, traceparent }: ApiRequest,

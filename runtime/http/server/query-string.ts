@@ -54,7 +54,7 @@ export function isForm(contentType: string | undefined): boolean {
 }
 
 /**
- * The parameters of a request with a form: those of the body stand before those of the target, under each name. A body
+ * The parameters of a request with a form: those of the body come before those of the target, under each name. A body
  * of another type must be empty.
  *
  * @throws ApiError `invalid_request`, `invalid_utf8`, `unsupported_media_type`

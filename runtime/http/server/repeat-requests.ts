@@ -55,7 +55,7 @@ const unusual = ["transfer-encoding", "content-encoding", "dpop", "expect", "upg
 const representationHeaders: readonly string[] = ["content-type", "content-encoding", "content-length"];
 
 interface Entry extends Repeatable {
-  /** Headers that all responses have in common, names and values in turn; set by the first response. */
+  /** Headers that all responses have in common, names and values alternating; set by the first response. */
   common: Common | undefined;
 }
 

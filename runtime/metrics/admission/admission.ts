@@ -84,7 +84,7 @@ export interface QueryDecision {
 /** The admission of all routes. */
 export interface Admission {
   readonly queries: AdmitQueries;
-  /** Admits where no other pod is needed and nothing is rejected. */
+  /** Admits if no other pod is needed and nothing is rejected. */
   readonly queriesNow: AdmitQueriesNow;
   /** Admits a part of a request that took its request token. The part takes those of its metrics. */
   readonly queriesWithin: AdmitQueries;

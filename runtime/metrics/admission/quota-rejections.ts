@@ -37,7 +37,7 @@ function rateRejection(short: Balance): ApiError {
 
 /**
  * Suggests a step for the tokens that are left, else a step for a whole burst. `Retry-After` is only about the request
- * itself: one above the burst has none, and its detail says when there are enough tokens for the suggestion.
+ * itself: one above the burst has none, and its detail states when there are enough tokens for the suggestion.
  */
 function costRejection(short: Balance, balances: readonly Balance[], cheaper: Cheaper): ApiError {
   const { count, limits } = short.charge;

@@ -29,7 +29,7 @@ type ChargeStep = "take" | "has";
 /** The buckets of all clients over all pods. */
 interface SharedBuckets {
   /**
-   * Takes the tokens of all charges of one client, or none. It requests tokens from the owner pod only where this pod
+   * Takes the tokens of all charges of one client, or none. It requests tokens from the owner pod only if this pod
    * has too few.
    */
   take(clientKey: string, charges: readonly BucketCharge[]): Promise<TakeResult>;
@@ -80,7 +80,7 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
   };
 
   const queue = createClientQueue();
-  /** The source that decides without another pod; undefined where the owner decides. */
+  /** The source that decides without another pod; undefined if the owner decides. */
   const ownSource = (clientKey: string): TokenSource | undefined => {
     if (owners.count() === 1) return alone;
     if (!pods.isConnected()) return share;

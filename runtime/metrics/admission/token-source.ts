@@ -14,7 +14,7 @@ export interface QuotaClient extends QueryClassGrant {
 export interface RequestCost {
   /** Request tokens; 0 for a part of a running request. */
   readonly requests: number;
-  /** Request tokens of each metric, for a part of a request; by metric id where they differ. @default `requests` */
+  /** Request tokens of each metric, for a part of a request; by metric id if they differ. @default `requests` */
   readonly metricRequests?: number | ReadonlyMap<string, number>;
   /** Cost units by metric id. */
   readonly costs: ReadonlyMap<string, number>;

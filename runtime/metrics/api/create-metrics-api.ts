@@ -93,7 +93,7 @@ export interface MetricsApiOptions {
   readonly caches?: CacheBytes;
 }
 
-/** Characters that tell runs of one pod apart. */
+/** Characters that distinguish runs of one pod. */
 const runLength = 8;
 /** Most concurrent partial requests of peers. The asking runtime has charged its own callers for them. */
 const partialRequestsMax = 128;

@@ -130,7 +130,7 @@ interface SelectorSources {
 }
 
 /**
- * The one selector that reads the same points as a query, at the times of its points. Undefined where an expression
+ * The one selector that reads the same points as a query, at the times of its points. Undefined if an expression
  * cannot say the query: several metrics, exemplars, a later page, a snapshot, or points off the grid of selectors.
  */
 function selectorOfQuery(query: Query, sources: SelectorSources): MetricSelector | undefined {

@@ -45,7 +45,7 @@ interface FillLeases {
 const topic = "lease";
 /** One wait. After each one, the owner pod checks that the lease's pod reads, and its reply shows that it runs. */
 const waitMs = 200;
-/** Only a pod that stands still takes so long to reply; one that is gone shows at once. */
+/** Only a pod that is stalled takes so long to reply; one that is gone shows at once. */
 const replyTimeoutMs = 500;
 
 /** Texts of messages to an owner pod, and `check` to a pod with a lease. */
@@ -117,7 +117,7 @@ interface Wanted {
   readonly name: string;
 }
 
-/** Takes a lease, or waits for its end. The waits of an owner pod that is gone, or stands still, fail. */
+/** Takes a lease, or waits for its end. The waits of an owner pod that is gone or stalled fail. */
 async function ask(
   pods: Pods,
   table: LeaseTable,
@@ -161,7 +161,7 @@ async function waitOnce(pods: Pods, table: LeaseTable, { key, name, forMs }: Wai
   return { ...result, holder: table.holder(key) };
 }
 
-/** Ends a lease whose pod is gone, stands still or does not read: it had given up before the lease was granted. */
+/** Ends a lease whose pod is gone, is stalled or does not read: it had given up before the lease was granted. */
 async function endUnread(pods: Pods, table: LeaseTable, name: string): Promise<void> {
   const reader = table.reader(name);
   if (reader === undefined || reader === pods.own) return;

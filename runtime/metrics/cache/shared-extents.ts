@@ -48,7 +48,7 @@ interface SharedExtentsOptions {
 }
 
 const topic = "extents";
-/** Only a pod that stands still takes so long; one that is gone shows at once. Time for the store is left. */
+/** Only a pod that is stalled takes so long; one that is gone shows at once. Time for the store is left. */
 const requestTimeoutMs = 500;
 /** Most bytes of one reply. As text it stays below 1 MiB, the greatest message of NATS by default. */
 export const sentBytesMax = 512 * 1024;

@@ -49,7 +49,7 @@ function addUp(parts: readonly WeightedPoints[], count: number): Points {
 
 type Better = (kept: number, value: number) => boolean;
 
-/** As in PromQL, the minimum and the maximum ignore NaN, except where all values are NaN. */
+/** As in PromQL, the minimum and the maximum ignore NaN, unless all values are NaN. */
 const picks: Readonly<Record<"min" | "max", Better>> = {
   min: (kept, value) => value < kept || Number.isNaN(kept),
   max: (kept, value) => value > kept || Number.isNaN(kept),

@@ -106,7 +106,7 @@ interface TellingPoint {
   readonly exponential: number;
 }
 
-/** Finds a telling point; undefined where all buckets are around zero, because both layouts give the same result. */
+/** Finds a telling point; undefined if all buckets are around zero, because both layouts give the same result. */
 export function tellingPoint(results: readonly HistogramSeries[]): TellingPoint | undefined {
   for (const { series, index, bucket, below, all } of bucketsIn(results)) {
     const { lower, upper, count } = bucket;

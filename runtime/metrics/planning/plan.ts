@@ -24,7 +24,7 @@ export interface PlannedPart {
   readonly store: CatalogStore;
   /** Labels that the store sets for all series of this query. */
   readonly imposed: ImposedLabels;
-  /** The tenant in the header of requests; undefined where series name their own tenant, or have none. */
+  /** The tenant in the header of requests; undefined if series name their own tenant, or have none. */
   readonly tenant: string | undefined;
   /** One range query per statistic, in the recipe's order; for a percentile, one for the buckets. */
   readonly ranges: readonly Vector[];

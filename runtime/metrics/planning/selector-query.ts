@@ -33,7 +33,7 @@ export interface SelectorQuery extends Pick<SelectorWindow, "stamps" | "places">
 /**
  * Builds the closed query of every selector. All of them have the slowest class of their metrics.
  *
- * @throws ApiError where a native query of one selector, or one over all metrics and regions, is rejected;
+ * @throws ApiError if a native query of one selector, or one over all metrics and regions, is rejected;
  * `invalid_filter`
  *   when the request names two tenants
  */
@@ -165,7 +165,7 @@ function measured(granted: GrantedMetric, measure: EventsMeasure, { recipe, slo 
   return { ...granted, aggregation: "avg", measure, recipe, ...(slo === undefined ? {} : { slo }) };
 }
 
-/** The objective whose events are the count; undefined where the metric offers its average, which holds the count. */
+/** The objective whose events are the count; undefined if the metric offers its average, which holds the count. */
 function countedBy({ entry: { metric, slos } }: GrantedMetric): string | undefined {
   if (metric.aggregations.includes("avg")) return undefined;
   const [slo] = slos;

@@ -106,7 +106,7 @@ interface Distribution
   extends Pick<QuantileRecipe, "histogram" | "buckets">, Pick<Recipe, "dated" | "exemplified" | "needs"> {
   /** The sum or the count of the histograms; both add up over stores. */
   readonly part: (name: "sum" | "count") => Statistic;
-  /** The sum for an average: absent where the sum and the count are of other samples. @default the sum */
+  /** The sum for an average: absent if the sum and the count are of other samples. @default the sum */
   readonly summand?: Statistic;
 }
 

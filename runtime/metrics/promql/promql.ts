@@ -37,7 +37,7 @@ export interface Covered {
 
 /**
  * The label with the bound of a bucket in one spelling. Series of one histogram can spell a bound `1` and `1.0`. The
- * label `le` stays beside it, so that no two series of a target get equal labels.
+ * label `le` stays next to it, so that no two series of a target get equal labels.
  */
 export const boundLabel = "heliograph_le";
 

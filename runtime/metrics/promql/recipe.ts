@@ -119,7 +119,7 @@ export function samplesOf({ by, rangeMs, select }: StoreScope, { series, suffix 
  */
 export const samplesTolerance = 0.0001;
 
-/** A statistic of the part of a histogram, absent where the part and the whole have other samples. */
+/** A statistic of the part of a histogram, absent if the part and the whole have other samples. */
 export function covered(
   statistic: Statistic,
   { part, whole }: { readonly part: SuffixedSeries; readonly whole: SuffixedSeries },

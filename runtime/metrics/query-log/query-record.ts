@@ -120,7 +120,7 @@ interface LoggedQuery {
 const keptNames = ["agg", "step", "downsample", "limit", "schema_version"] as const;
 
 /**
- * What an edit can change about a query. It has the names of filters and not their values, but for the tenant, which
+ * What an edit can change about a query. It has the names of filters and not their values, except for the tenant, which
  * decides who may see it, and for regions and environments that the configuration or the token names.
  */
 export interface QueryShape {

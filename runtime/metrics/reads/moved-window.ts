@@ -166,7 +166,7 @@ function shiftOf(earlier: PointGrid, { startMs, stepMs }: PointGrid): number {
   return Math.round((startMs - earlier.startMs) / stepMs);
 }
 
-/** Points of one series as a writer wrote them into a body, one after another. */
+/** Points of one series as a writer wrote them into a body, in order. */
 export interface WrittenPoints {
   readonly body: Uint8Array;
   /** Place of the first byte in the body. */

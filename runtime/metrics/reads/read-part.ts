@@ -180,7 +180,7 @@ async function readSplits<Series extends StoreSeries | HistogramSeries>(
 }
 
 /**
- * Prints a range query for narrower points that merge to its own; undefined where kind, aggregation or store exclude
+ * Prints a range query for narrower points that merge to its own; undefined if kind, aggregation or store exclude
  * that. A store that reads narrow points from finer data than wide ones is excluded. Points whose width is not their
  * step are too: adjacent narrow points would not tile them.
  */

@@ -150,7 +150,7 @@ export function readFilters(params: Parameters, known: Known = () => undefined):
 }
 
 /**
- * Names the field of an error about a filter as the request does: `filter_in[region]`, and `tenant` where the route has
+ * Names the field of an error about a filter as the request does: `filter_in[region]`, and `tenant` if the route has
  * this parameter. The rights and the catalog know values only.
  */
 export function withFieldsOf(params: Parameters, error: unknown): unknown {

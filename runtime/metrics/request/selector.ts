@@ -46,7 +46,7 @@ export interface SelectorsRequest {
 /** One series of a selector. */
 export interface SelectorSeries {
   readonly labels: Readonly<Partial<Record<LabelName, string>>>;
-  /** One value for each stamp; NaN where there is no point. */
+  /** One value for each stamp; NaN if there is no point. */
   readonly values: Float64Array;
 }
 

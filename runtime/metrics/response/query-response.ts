@@ -142,7 +142,7 @@ function responseOf(
   };
 }
 
-/** The errors of metrics that failed alone, beside the data of the others. */
+/** The errors of metrics that failed alone, next to the data of the others. */
 function errorsOf({ failures }: Result): { readonly errors?: readonly object[] } {
   if (failures.length === 0) return {};
   return {

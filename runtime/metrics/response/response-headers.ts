@@ -78,7 +78,7 @@ export function freshnessOf(headers: Readonly<Record<string, string>>): number |
   return text === undefined ? undefined : Number.parseInt(text, 10);
 }
 
-/** The word of all parts of a response, `mixed` where they differ. */
+/** The word of all parts of a response, `mixed` if they differ. */
 export function oneOrMixed(values: readonly string[]): string {
   const [first = "none", ...others] = new Set(values);
   return others.length === 0 ? first : "mixed";

@@ -23,9 +23,9 @@ export interface SelectedMetric {
   /** With the tenant that the request names. */
   readonly filters: Filters;
   readonly access: Access;
-  /** One over all regions where the metric may be read over them together, else one for each region. */
+  /** One over all regions if the metric may be read over them together, else one for each region. */
   readonly grants: readonly Grant[];
-  /** The tenants of the response: one, but for a look-up of tenants. */
+  /** The tenants of the response: one, except for a look-up of tenants. */
   readonly tenants: readonly string[];
   /** Why the metric may not be read over all regions together. @default it may */
   readonly apart: ApiError | undefined;
@@ -134,7 +134,7 @@ interface Granting {
   readonly access: Access;
 }
 
-/** The grant of one region; none where the caller may not read it, or where no store of it has an environment. */
+/** The grant of one region; none if the caller may not read it, or where no store of it has an environment. */
 function grantIn(region: string, { entry, filters, caller, access }: Granting): readonly Grant[] {
   try {
     return [grant([entry], new Map([...filters, ["region", [region]]]), caller, access)];

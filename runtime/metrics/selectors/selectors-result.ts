@@ -131,7 +131,7 @@ function unitedHeaders(selectors: readonly SelectorResponse["headers"][]): Reado
   };
 }
 
-/** The lifetime in `Cache-Control`, in seconds; undefined where no cache may store the response. */
+/** The lifetime in `Cache-Control`, in seconds; undefined if no cache may store the response. */
 function lifetimeSeconds(text = ""): number | undefined {
   const seconds = /max-age=(\d+)/u.exec(text)?.[1];
   return seconds === undefined ? undefined : Number.parseInt(seconds, 10);

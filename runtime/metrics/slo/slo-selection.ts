@@ -9,7 +9,7 @@ import { isPastSunset, schemaVersionOf } from "../planning/catalog-entry.ts";
 import { shown } from "../request/known-names.ts";
 import { type Filters, forbiddenValue, type Parameters, readOne, rejectUnknown } from "../request/parameters.ts";
 
-/** One view of an objective: over all its regions together where the catalog permits it, else over one region. */
+/** One view of an objective: over all its regions together if the catalog permits it, else over one region. */
 export interface SloView extends SloEntry {
   readonly grant: Grant;
 }
@@ -136,7 +136,7 @@ function requireRegion(filters: Filters, { regions }: Access): void {
 }
 
 /**
- * One view over all regions where the metric may be read over them together, else one for each region. A region has
+ * One view over all regions if the metric may be read over them together, else one for each region. A region has
  * none without a selected and permitted store, or with stores that count increases by different rules.
  */
 function viewsOf(

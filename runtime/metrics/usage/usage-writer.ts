@@ -9,7 +9,7 @@ const chunkRowsMax = 500;
 const heldRowsMax = 200_000;
 /** Most hours in memory, with those that are stored. */
 const heldHoursMax = 26;
-/** Most hours of which losses are told apart. */
+/** Most hours of which losses are distinguished. */
 const lostHoursMax = 48;
 const attemptsMax = 3;
 

@@ -28,7 +28,7 @@ export interface StreamsCopy {
   readonly waitMsMax?: number;
 }
 
-/** The copy cannot be made or is not equal to its source. The message says what to do. */
+/** The copy cannot be made or is not equal to its source. The message states what to do. */
 export class CopyFailed extends Error {
   override readonly name = "CopyFailed";
 }

@@ -1,4 +1,4 @@
-// The program beside each nats-server of the chart. It makes the server load renewed certificates and changed users,
+// The program next to each nats-server of the chart. It makes the server load renewed certificates and changed users,
 // exports its metrics and answers its probes. It does not connect to NATS and reads no message.
 
 import { statfs } from "node:fs/promises";

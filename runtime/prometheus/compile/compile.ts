@@ -14,7 +14,7 @@ type CompileSelector = (part: Expression) => MetricSelector;
  * Compiles an expression to governed queries and the computation over their series.
  *
  * @param names ids of metrics, for the hint of an unknown one. @default no hint
- * @throws ExpressionError where a part is no governed query, with an expression to write instead
+ * @throws ExpressionError if a part is not a governed query, with an expression to write instead
  */
 export function compileExpression(
   expression: Expression,
@@ -48,7 +48,7 @@ function compileWith(expression: Expression, selectorOf: CompileSelector): Compi
   return { selectors: [...selectors.values()].map(({ selector }) => selector), program };
 }
 
-/** The text of the expression with other parts where they are no queries; undefined where a part has no remedy. */
+/** The text of the expression with other parts where they are no queries; undefined if a part has no remedy. */
 function repairedText(expression: Expression, selectorOf: CompileSelector): string | undefined {
   const repaired = resultOrError(() => {
     const made = repair(expression, selectorOf);
@@ -120,7 +120,7 @@ const rewritesMax = 3;
  * Compiles the text of an expression.
  *
  * @param names ids of metrics, for the hint of an unknown one
- * @throws ExpressionError with a text that compiles, where one is known; what the look-up throws
+ * @throws ExpressionError with a text that compiles, if one is known; what the look-up throws
  */
 export function compileText(text: string, lookUp: LookUp, names: () => Iterable<string>): CompiledExpression {
   const compile = (own: string): CompiledExpression => compileExpression(parseExpression(own), lookUp, names);
@@ -132,7 +132,7 @@ export function compileText(text: string, lookUp: LookUp, names: () => Iterable<
   }
 }
 
-/** The parser knows no metrics, so that its rewrite may be rejected in turn, with another one. */
+/** The parser knows no metrics, so that its rewrite may itself be rejected, with another one. */
 function workingRewrite(
   proposed: string | undefined,
   compile: (text: string) => CompiledExpression,

@@ -65,7 +65,7 @@ export function combinePoints(operator: PointOperator, left: Points, right: Poin
   return combined;
 }
 
-/** The value of a point; undefined where a filter drops it. */
+/** The value of a point; undefined if a filter drops it. */
 function combinationOf({ op, isBool, kept }: PointOperator): (left: number, right: number) => number | undefined {
   if (isArithmetic(op)) return arithmetic[op];
   const passes = comparisons[op];

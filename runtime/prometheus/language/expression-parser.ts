@@ -24,7 +24,7 @@ export class ExpressionParser {
     this.#more = more;
   }
 
-  /** @throws Fault where the text is no expression of the subset */
+  /** @throws Fault if the text is not an expression of the subset */
   parse(): Expression {
     if (this.#reader.isAtEnd()) throw new Fault("the expression is empty", 0);
     const expression = this.#parseBinary(1);
@@ -202,7 +202,7 @@ export class ExpressionParser {
     return span && { start, end, text: this.#reader.text.slice(span.start, span.end) };
   }
 
-  /** The rejection of what stands behind a whole expression. */
+  /** The rejection of what is behind a whole expression. */
   #rejectRest(expression: Expression | undefined, wanted: string): Fault {
     const { text, kind, start } = this.#reader.next;
     if (kind === "string") return this.#reader.unexpected(wanted);
@@ -215,7 +215,7 @@ export class ExpressionParser {
     return this.#reader.unexpected(wanted);
   }
 
-  /** Parses a part inside of another one. @throws Fault where the parts are too deep */
+  /** Parses a nested part. @throws Fault if the nesting is too deep */
   #nest(outer: Token, parse: () => Expression): Expression {
     this.#depth += 1;
     if (this.#depth > depthMax) throw tooDeep(outer.start);

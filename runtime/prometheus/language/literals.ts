@@ -34,7 +34,7 @@ export const durationMsMax = 9_223_372_036_854;
 /**
  * Reads the number or duration that begins at an offset.
  *
- * @throws Fault where it is neither
+ * @throws Fault if it is neither
  */
 export function readNumberLiteral(text: string, start: number): ReadNumber {
   word.lastIndex = start;
@@ -110,7 +110,7 @@ const noText = /[\ud800-\udfff\ufffd]/u;
 /**
  * Reads the string that begins at an offset, as Go writes strings: with escapes, or raw between backquotes.
  *
- * @throws Fault where it does not end, or where an escape is none
+ * @throws Fault if the literal is unterminated or contains an invalid escape
  */
 export function readStringLiteral(text: string, start: number): ReadString {
   const quote = text.charAt(start);
@@ -180,7 +180,7 @@ function writeEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** A change of a text: what stands from `start` to before `end` becomes `text`. */
+/** A change of a text: what is from `start` to before `end` becomes `text`. */
 export interface Edit {
   readonly start: number;
   readonly end: number;

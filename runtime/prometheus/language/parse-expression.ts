@@ -15,7 +15,7 @@ const noMore: ReadonlySet<string> = new Set();
 /**
  * Parses an expression of the subset. Types are not checked.
  *
- * @throws ExpressionError where the text is no expression or outside of the subset
+ * @throws ExpressionError if the text is not an expression, or not in the subset
  */
 export function parseExpression(text: string): Expression {
   const parsed = tryToParse(text);
@@ -63,7 +63,7 @@ const descriptions: Readonly<Record<ExpressionType, string>> = {
   range: "a metric with a range such as [5m]",
 };
 
-/** A part whose types do not fit, with the part to write instead where one is known. */
+/** A part whose types do not fit, with the part to write instead if one is known. */
 class TypeFault extends Error {
   override readonly name = "TypeFault";
   readonly part: Expression;
@@ -79,7 +79,7 @@ class TypeFault extends Error {
 /**
  * The type of an expression. Every part of it is checked.
  *
- * @throws ExpressionError where Prometheus rejects the types
+ * @throws ExpressionError if Prometheus rejects the types
  */
 export function typeOf(expression: Expression): ExpressionType {
   const type = tryToType(expression);

@@ -11,7 +11,7 @@ const windowPrecisionMs = 1e-6;
  * Reads a selector: a metric, matchers in braces, and a window in brackets.
  *
  * @param metric the name before the braces, which is taken already
- * @throws Fault where it is outside of the subset
+ * @throws Fault if it is not in the subset
  */
 export function parseSelector(reader: TokenReader, metric: Token | undefined): Selector {
   const start = metric?.start ?? reader.next.start;
@@ -159,7 +159,7 @@ interface LabelList {
 /**
  * Reads the labels of an aggregation where they are next.
  *
- * @throws Fault where they are no list of labels, or those to leave out
+ * @throws Fault if they are not a list of labels, or are the labels to exclude
  */
 export function parseBy(reader: TokenReader): LabelList | undefined {
   const { start } = reader.next;
@@ -170,7 +170,7 @@ export function parseBy(reader: TokenReader): LabelList | undefined {
   return parseLabels(reader);
 }
 
-/** Reads a list of labels in parentheses. @throws Fault where there is none */
+/** Reads a list of labels in parentheses. @throws Fault if there is no list */
 export function parseLabels(reader: TokenReader): LabelList {
   reader.expect("(");
   const labels: string[] = [];

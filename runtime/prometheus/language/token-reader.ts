@@ -22,7 +22,7 @@ export class TokenReader {
   readonly text: string;
   #next: Token;
 
-  /** @throws Fault where the first token is none */
+  /** @throws Fault if the first token is invalid */
   constructor(text: string) {
     this.text = text;
     this.#next = readToken(text, 0, false);
@@ -33,7 +33,7 @@ export class TokenReader {
     return this.#next;
   }
 
-  /** Steps over a token. @throws Fault where the one behind it is none */
+  /** Skips a token. @throws Fault if the next one is invalid */
   take(): Token {
     const taken = this.#next;
     this.#next = readToken(this.text, taken.end, this.isAt("["));
@@ -55,14 +55,14 @@ export class TokenReader {
     return this.#next.kind === "name" && this.#next.text.toLowerCase() === keyword;
   }
 
-  /** Steps over a symbol where it is next. */
+  /** Skips a symbol where it is next. */
   accept(text: string): boolean {
     const isAt = this.isAt(text);
     if (isAt) this.take();
     return isAt;
   }
 
-  /** Steps over a symbol. @throws Fault where another token is next */
+  /** Skips a symbol. @throws Fault if another token is next */
   expect(text: string): Token {
     if (!this.isAt(text)) throw this.unexpected(`"${text}"`);
     return this.take();

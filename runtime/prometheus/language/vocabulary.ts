@@ -86,7 +86,7 @@ export function isPlainLabel(name: string): boolean {
 interface Advice {
   /** A clause for the message. */
   readonly why: string;
-  /** A name to write instead, or `argument` where the last argument alone has the meaning. @default none */
+  /** A name to write instead, or `argument` if the last argument alone has the meaning. @default none */
   readonly instead?: string;
 }
 

@@ -9,7 +9,7 @@ const passingStatuses: readonly number[] = [502, 503];
 /** A successful response of a query API. */
 export interface ApiResponse {
   readonly data: unknown;
-  /** The points as columns; `data` then holds their indexes. It is empty where `data` holds the points. */
+  /** The points as columns; `data` then holds their indexes. It is empty if `data` holds the points. */
   readonly columns: readonly Column[];
   /** The class of the warnings in the response. */
   readonly warning: WarningClass;

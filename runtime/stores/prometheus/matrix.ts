@@ -31,9 +31,9 @@ export interface VectorSample {
 /** One series of a matrix with undecoded points. */
 interface MatrixEntry {
   readonly labels: StoreLabels;
-  /** Pairs of seconds and number, or the index of their column; empty where the series has histograms only. */
+  /** Pairs of seconds and number, or the index of their column; empty if the series has histograms only. */
   readonly values: readonly (readonly [seconds: number, text: string])[] | number;
-  /** Pairs of seconds and native histogram; empty where the series has numbers only. */
+  /** Pairs of seconds and native histogram; empty if the series has numbers only. */
   readonly histograms: readonly (readonly [seconds: number, histogram: unknown])[];
 }
 

@@ -63,14 +63,14 @@ export interface RangeGrid extends PointGrid {
   readonly rangeMs: number;
   /** Time that all edges of the points are multiples of: samples of a store may be as coarse. @default rangeMs */
   readonly alignedMs?: number;
-  /** The same query in narrower points; undefined where its points are not sums or extremes of those. */
+  /** The same query in narrower points; undefined if its points are not sums or extremes of those. */
   readonly narrower?: Narrower | undefined;
 }
 
 /** A query whose wide points are exactly its merged narrower points. */
 export interface Narrower {
   readonly merge: Merge;
-  /** Prints the query for a width in milliseconds; undefined where the store reads other samples for that width. */
+  /** Prints the query for a width in milliseconds; undefined if the store reads other samples for that width. */
   readonly print: (widthMs: number) => string | undefined;
 }
 

@@ -17,7 +17,7 @@ export interface IndexMessage extends IndexPlace {
   /** Attempts before this time were gone when the index was begun; Unix milliseconds, 0 for none. */
   readonly sinceMs: number;
   readonly events: readonly EventRow[];
-  /** An event's row stands in this message or in an earlier one. */
+  /** An event's row is in this message or in an earlier one. */
   readonly attempts: readonly AttemptRow[];
 }
 

@@ -39,7 +39,7 @@ interface Open {
 
 /**
  * Creates a function that appends the rows of everything new. It continues where the stored index ends, and begins an
- * index where there is none. It throws when another pod appended meanwhile; a new writer then reads where to continue.
+ * index if there is none. It throws when another pod appended meanwhile; a new writer then reads where to continue.
  */
 export function createIndexWriter(deps: IndexWriterDeps): () => Promise<void> {
   let open: Open | undefined;
@@ -107,7 +107,7 @@ function eventRowsOf(message: ScannedMessage): readonly EventRow[] {
   return [{ seq, atMs, tenant, type, producer, about, ...eventKeyOf(idhash) }];
 }
 
-/** What stands among the records of an event. */
+/** What is among the records of an event. */
 type Stored = Partial<AttemptRecord> & { readonly kind?: string };
 
 /** The rows of a message of `HG_ATTEMPTS`: an attempt, an acknowledgement, or partners that got no delivery. */

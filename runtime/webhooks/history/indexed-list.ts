@@ -153,7 +153,7 @@ export function createCandidateReads(deps: IndexedDeps): ReadCandidates {
 /** Takes the next candidates, at most so many; none at the end. */
 type CandidateSource = (max: number) => Promise<readonly Candidate[]>;
 
-/** Recent events are read only where the index has too few for a page. */
+/** Recent events are read only if the index has too few for a page. */
 function candidatesOf(
   deps: IndexedDeps,
   { index, recent }: ListView,

@@ -166,7 +166,7 @@ const longRun = /[\w+/=-]{16,}/gu;
 
 /**
  * Whether the value of a fixed header may be a credential. Resources are no place for credentials, and some have them
- * nevertheless, so what cannot be told apart is treated as one.
+ * nevertheless, so what cannot be distinguished is treated as one.
  */
 function isCredential(name: string, value: string): boolean {
   if (secretName.test(name) || secretScheme.test(value)) return true;

@@ -87,8 +87,8 @@ function stepAfter(first: DeliveryRecord, last: AttemptRecord) {
 }
 
 /**
- * Partners that a direct attempt was made to and that the routing table does not name any more. Their deliveries go on
- * as stored ones do; those of a partner that is not configured end with the reason.
+ * Partners that a direct attempt was made to and that the routing table does not name any more. Their deliveries
+ * continue as stored ones do; those of a partner that is not configured end with the reason.
  */
 export function attemptedDirectly(
   { partners }: Pick<MissingStepsDeps, "partners">,
@@ -149,7 +149,7 @@ export async function ensureDelivery(
 ): Promise<"stored" | "gone_on" | "lost"> {
   await deps.listPartner(partner);
   if (!isHeld()) return "lost";
-  // A delivery that has begun goes on.
+  // A delivery that has begun continues.
   if (step.hop === 0 && deps.backlogs.isFull(partner)) {
     const unsent = { delivery: step, partner, body: event.body, before: [] };
     // A delivery whose dead letter is rejected waits in the backlog.

@@ -67,7 +67,7 @@ export function verifyHmacV1(
   if (timestamp === undefined) return fault("timestamp_missing");
   const late = timeFault(timestampMs(timestamp), nowMs);
   if (late !== undefined) return fault(late);
-  // Entries of later versions and of others are beside those of v1.
+  // Entries of later versions and of others are next to those of v1.
   const entries = signature.split(separator, signaturesMax).map((one) => one.trim());
   const given = entries.filter((one) => signatureForm.test(one));
   if (given.length === 0) return fault("signature_malformed");

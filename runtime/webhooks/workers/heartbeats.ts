@@ -6,7 +6,7 @@ import type { Bucket, MarkedEntry } from "../../nats/streams/buckets.ts";
 
 /**
  * Value of a heartbeat: the pod recovers attempts that were made straight from events, and leaves half of the places
- * to them in a take-over. Earlier versions send another value or none, so no pod makes such attempts beside them.
+ * to them in a take-over. Earlier versions send another value or none, so no pod makes such attempts next to them.
  */
 export const beatValue = "direct-half";
 /** Header of a heartbeat: age in milliseconds at which its pod counts as gone. */

@@ -208,7 +208,7 @@ export class OwnLane implements LanePolicy, LaneControl {
   async #attempt(work: Work): Promise<boolean> {
     try {
       const confirmed = this.worker.confirmed() ?? this.#renewal;
-      // JetStream counted this message among the places of the previous owner, beside its direct attempts.
+      // JetStream counted this message among the places of the previous owner, next to its direct attempts.
       if (confirmed !== undefined) await confirmed;
       else if (this.worker.isPulling && (await this.worker.attempt(work, this.#partner, this))) return true;
       this.worker.reconcile();

@@ -103,7 +103,7 @@ class SharedLane implements LanePolicy {
   }
 
   block(): void {
-    // The other partners of the lane go on.
+    // The other partners of the lane continue.
   }
 
   async handle(work: Work): Promise<void> {
