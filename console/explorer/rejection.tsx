@@ -6,10 +6,10 @@ import { formatNumber, formatSeconds } from "../components/format.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { CheaperButton } from "./cheaper-button.tsx";
 
-type Refusal = NonNullable<PlanAnswer["refusal"]>;
+type PlanError = NonNullable<PlanAnswer["refusal"]>;
 
 /** Why a query is rejected before it runs, which limit stops it, and what to change. */
-export function Rejection({ plan, refusal }: { readonly plan: PlanAnswer; readonly refusal: Refusal }): JSX.Element {
+export function Rejection({ plan, refusal }: { readonly plan: PlanAnswer; readonly refusal: PlanError }): JSX.Element {
   const { title, detail, code, errors, suggestion, retry_after_seconds: waitSeconds } = refusal;
   const more = errors.filter((error) => error.detail !== detail);
   const isCostly = code === "cost_exceeded";
