@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 interface ConfirmCountProps {
   /** How many things the action touches. */
@@ -14,6 +14,8 @@ interface ConfirmCountProps {
 /** Asks for the count to be typed before something that cannot be taken back. */
 export function ConfirmCount({ count, action, isBusy = false, onConfirm, onCancel }: ConfirmCountProps): JSX.Element {
   const [typed, setTyped] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   const isRight = typed.trim() === String(count);
   const confirm = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -26,6 +28,7 @@ export function ConfirmCount({ count, action, isBusy = false, onConfirm, onCance
           Type <strong>{count}</strong> to confirm
         </span>
         <input
+          ref={field}
           inputMode="numeric"
           autoComplete="off"
           maxLength={12}

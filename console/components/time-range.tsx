@@ -40,6 +40,11 @@ export function timeRangeOf(query: URLSearchParams, nowMs: number, standard: Pre
   return { preset: undefined, from: iso(startMs), to: iso(endMs) };
 }
 
+/** True if an address chooses a time range. */
+export function hasTimeRange(query: URLSearchParams): boolean {
+  return ["range", "from", "to"].some((name) => (query.get(name) ?? "") !== "");
+}
+
 interface NamedRange {
   /** Undefined for a range that no preset has, such as `6h` of a link. */
   readonly name: PresetName | undefined;
@@ -61,14 +66,15 @@ function presetOf(name: PresetName): (typeof timePresets)[number] {
 }
 
 interface TimeRangeProps {
-  /** The range without a choice. @default "24h" */
-  readonly standard?: PresetName;
+  /** The range without a choice; `all` has no bounds. @default "24h" */
+  readonly standard?: PresetName | "all";
 }
 
 /** Presets and a custom range in one row. The choice is in the address; the page starts at its first items again. */
 export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Element {
   const state = useQueryState();
-  const range = timeRangeOf(state.query, Date.now(), standard);
+  const range = timeRangeOf(state.query, Date.now(), standard === "all" ? "24h" : standard);
+  const isAll = standard === "all" && !hasTimeRange(state.query);
   const [isOpen, setOpen] = useState(range.preset === undefined);
   const hasClick = useRef(false);
   const toggle = (): void => {
@@ -80,12 +86,17 @@ export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Eleme
   const reset = { from: null, to: null, cursor: null, page: null };
   return (
     <div class="time-range" role="group" aria-label="Time range">
+      {standard === "all" ? (
+        <Link to={state.to({ ...reset, range: null })} class="choice" isCurrent={isAll}>
+          All
+        </Link>
+      ) : null}
       {timePresets.map(({ name, label }) => (
         <Link
           key={name}
           to={state.to({ ...reset, range: name === standard ? null : name })}
           class="choice"
-          isCurrent={range.preset === name}
+          isCurrent={!isAll && range.preset === name}
         >
           {label}
         </Link>

@@ -1,6 +1,6 @@
 import type { DeadLetter } from "../../api/replays.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import type { ListPage } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
@@ -12,7 +12,8 @@ import { Badge } from "../components/badge.tsx";
 import { DataTable, type Column } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { FilterForm, type FilterField } from "../components/filter-form.tsx";
-import { formatNumber, formatWord } from "../components/format.ts";
+import { formatCount, formatNumber, formatWord } from "../components/format.ts";
+import { hasTimeRange, TimeRangePicker, timeRangeOf } from "../components/time-range.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Page, Section } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
@@ -25,40 +26,59 @@ const pageItems = 50;
 const fields: readonly FilterField[] = [
   { name: "partner", label: "Partner", placeholder: "namespace/name" },
   { name: "reason", label: "Reason", placeholder: "status_404" },
+  { name: "type", label: "Type", placeholder: "payout.*" },
+  { name: "tenant", label: "Tenant" },
 ];
 
-/** Deliveries that ended without success, the newest first; by reason, redriven, or acknowledged by hand. */
+/** What a panel does, and with which dead letters. */
+interface BulkAction {
+  readonly action: "Redrive" | "Acknowledge";
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly what: string;
+}
+
+/** Deliveries that ended without success, the newest first; some or all are redriven or acknowledged. */
 export function DeadLettersPage(): JSX.Element {
   const state = useQueryState();
   const { me } = useSession();
-  const [isRedriving, setRedriving] = useState(false);
+  const [bulk, setBulk] = useState<BulkAction | undefined>(undefined);
   const [acked, setAcked] = useState<DeadLetter | undefined>(undefined);
-  const filters = { partner: state.get("partner"), reason: state.get("reason") };
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const filters = useFilters();
   const query = new URLSearchParams({ order: "desc", limit: String(pageItems) });
   const path = `/webhooks/dead-letters${changedQuery(query, { ...filters, cursor: state.get("cursor") })}`;
   const read = useRead<ListPage<DeadLetter>>(path);
   const mayAck = mayUse(me, ["webhooks:ack"]);
+  const toggle = (id: string, isOn: boolean): void => {
+    const others = [...selected].filter((one) => one !== id);
+    setSelected(new Set(isOn ? [...others, id] : others));
+  };
+  const shown = [selectColumn(selected, toggle), ...columns, ...(mayAck ? [ackColumn(setAcked)] : [])];
   return (
     <Page
       title="Dead letters"
-      lead="Deliveries that ended without success. They wait for a redrive, or for somebody who handles them by hand."
+      lead="Failed deliveries that are not retried any more. Redrive them once the endpoint works, or acknowledge them."
       actions={
-        <>
-          <button type="button" onClick={read.refresh}>
-            Refresh
-          </button>
-          {mayUse(me, ["webhooks:replay"]) ? (
-            <button type="button" aria-expanded={isRedriving} onClick={() => setRedriving(!isRedriving)}>
-              Redrive all that match
-            </button>
-          ) : null}
-        </>
+        <button type="button" onClick={read.refresh}>
+          Refresh
+        </button>
       }
     >
-      <DeadLetterCountsSection partner={filters.partner} turnMs={read.atMs} />
-      <Section title="Newest first">
+      <DeadLetterCountsSection filters={filters} turnMs={read.atMs} />
+      <Section title="Newest first" actions={<BulkButtons selected={selected} filters={filters} onChoose={setBulk} />}>
+        <TimeRangePicker standard="all" />
         <FilterForm fields={fields} />
-        {isRedriving ? <Redrive key={path} filters={filters} onClose={() => setRedriving(false)} /> : null}
+        {bulk === undefined ? null : (
+          <StartReplay
+            key={JSON.stringify([bulk.action, bulk.body])}
+            path={bulk.action === "Redrive" ? "/webhooks/dead-letters/redrive" : "/webhooks/dead-letters/ack"}
+            action={bulk.action}
+            what={[bulk.what]}
+            body={() => Promise.resolve(bulk.body)}
+            startsAtOnce
+            onClose={() => setBulk(undefined)}
+          />
+        )}
         {acked === undefined ? null : (
           <AckPanel
             key={`${acked.tenant} ${acked.event_id} ${acked.partner}`}
@@ -72,10 +92,10 @@ export function DeadLettersPage(): JSX.Element {
             <>
               <DataTable
                 caption="Dead letters"
-                columns={mayAck ? [...columns, ackColumn(setAcked)] : columns}
+                columns={shown}
                 rows={data}
                 rowKey={({ tenant, event_id, partner, ended_at }) => `${tenant} ${event_id} ${partner} ${ended_at}`}
-                empty={<NoDeadLetters isFiltered={filters.partner + filters.reason !== ""} />}
+                empty={<NoDeadLetters isFiltered={Object.keys(filters).length > 0} />}
               />
               <Pager cursor={meta.cursor} />
             </>
@@ -86,8 +106,76 @@ export function DeadLettersPage(): JSX.Element {
   );
 }
 
+/** The filters of the address as parameters of the API, without empty ones. */
+function useFilters(): Readonly<Record<string, string>> {
+  const { query } = useQueryState();
+  return useMemo(() => {
+    const named = fields.map(({ name }) => [name, query.get(name) ?? ""] as const);
+    const { preset, from, to } = timeRangeOf(query, Date.now());
+    const range = hasTimeRange(query) ? { from, ...(preset === undefined ? { to } : {}) } : {};
+    return { ...Object.fromEntries(named.filter(([, value]) => value !== "")), ...range };
+  }, [query]);
+}
+
+interface BulkButtonsProps {
+  readonly selected: ReadonlySet<string>;
+  readonly filters: Readonly<Record<string, string>>;
+  readonly onChoose: (bulk: BulkAction) => void;
+}
+
+/** Actions on the selected dead letters, or on all that match the filters. */
+function BulkButtons({ selected, filters, onChoose }: BulkButtonsProps): JSX.Element {
+  const { me } = useSession();
+  const words = selected.size > 0 ? `${formatNumber(selected.size)} selected` : "all that match";
+  const choose = (action: BulkAction["action"]): void => onChoose({ action, ...selectionOf(selected, filters) });
+  return (
+    <>
+      {mayUse(me, ["webhooks:replay"]) ? (
+        <button type="button" onClick={() => choose("Redrive")}>
+          Redrive {words}
+        </button>
+      ) : null}
+      {mayUse(me, ["webhooks:ack"]) ? (
+        <button type="button" onClick={() => choose("Acknowledge")}>
+          Acknowledge {words}
+        </button>
+      ) : null}
+    </>
+  );
+}
+
+function selectionOf(
+  selected: ReadonlySet<string>,
+  { type, ...filters }: Readonly<Record<string, string>>,
+): Omit<BulkAction, "action"> {
+  if (selected.size > 0)
+    return { body: { dead_letter_ids: [...selected] }, what: formatCount(selected.size, "selected dead letter") };
+  const members = { ...filters, ...(type === undefined ? {} : { types: [type] }) };
+  const names = Object.entries(members).map(([name, value]) => `${name} ${String(value)}`);
+  if (names.length === 0) return { body: { all: true }, what: "All dead letters visible to your token" };
+  return { body: members, what: `Dead letters with ${names.join(", ")}` };
+}
+
+function selectColumn(selected: ReadonlySet<string>, toggle: (id: string, isOn: boolean) => void): Column<DeadLetter> {
+  return {
+    header: "Event",
+    cell: ({ dead_letter_id: id, event_id: event, partner }) => (
+      <>
+        {id === undefined ? null : (
+          <input
+            type="checkbox"
+            aria-label={`Select ${event} for ${partner}`}
+            checked={selected.has(id)}
+            onChange={(change) => toggle(id, change.currentTarget.checked)}
+          />
+        )}{" "}
+        <EventLink id={event} />
+      </>
+    ),
+  };
+}
+
 const columns: readonly Column<DeadLetter>[] = [
-  { header: "Event", cell: ({ event_id }) => <EventLink id={event_id} /> },
   { header: "Ended", cell: ({ ended_at }) => <Timestamp at={ended_at} /> },
   {
     header: "Ended as",
@@ -119,7 +207,7 @@ const columns: readonly Column<DeadLetter>[] = [
 
 function ackColumn(choose: (letter: DeadLetter) => void): Column<DeadLetter> {
   return {
-    header: "By hand",
+    header: "Action",
     cell: (letter) => (
       <button
         type="button"
@@ -142,32 +230,5 @@ function NoDeadLetters({ isFiltered }: { readonly isFiltered: boolean }): JSX.El
     />
   ) : (
     <Empty title="No dead letters" why="All deliveries visible to you have succeeded or are still being retried." />
-  );
-}
-
-interface RedriveProps {
-  readonly filters: { readonly partner: string; readonly reason: string };
-  readonly onClose: () => void;
-}
-
-function Redrive({ filters: { partner, reason }, onClose }: RedriveProps): JSX.Element {
-  if (partner === "") {
-    return (
-      <Empty
-        title="Choose a partner first"
-        why="A redrive takes the dead letters of one partner."
-        next="Choose one in the counts above, or write its name into the filter."
-      />
-    );
-  }
-  const what = reason === "" ? `All dead letters of ${partner}.` : `Dead letters of ${partner} with reason ${reason}.`;
-  return (
-    <StartReplay
-      path="/webhooks/dead-letters/redrive"
-      action="Redrive"
-      what={[what]}
-      body={() => Promise.resolve({ partner, ...(reason === "" ? {} : { reason }) })}
-      onClose={onClose}
-    />
   );
 }

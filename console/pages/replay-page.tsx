@@ -61,6 +61,7 @@ function ReplayFacts({ replay }: { readonly replay: Replay }): JSX.Element {
         ["Status", <Badge key="status" state={status} />],
         ["Requested", <Timestamp key="asked" at={created_at} />],
         ["Matching deliveries", formatNumber(matched)],
+        ["Acknowledged", replay.acknowledged === undefined ? undefined : formatNumber(replay.acknowledged)],
         ["Published", formatNumber(published)],
         ["Delivered", formatNumber(delivered)],
         ["Failed", formatNumber(failed)],
@@ -79,10 +80,11 @@ interface CancelProps {
   readonly onDone: () => void;
 }
 
-function Cancel({ path, replay: { status }, onDone }: CancelProps): JSX.Element | null {
+function Cancel({ path, replay: { status, acknowledged }, onDone }: CancelProps): JSX.Element | null {
+  const scope = acknowledged === undefined ? "webhooks:replay" : "webhooks:ack";
   const { me } = useSession();
   const { isSending, problem, send } = useSend<Replay>();
-  if (!mayUse(me, ["webhooks:replay"]) || (status !== "queued" && status !== "running")) return null;
+  if (!mayUse(me, [scope]) || (status !== "queued" && status !== "running")) return null;
   const cancel = async (): Promise<void> => {
     if ((await send(path, { method: "DELETE" })) !== undefined) onDone();
   };

@@ -11,9 +11,15 @@ export function isGoingOn({ status, published, delivered, failed }: Replay): boo
 
 /** What became of what a replay published, as a bar and in words. */
 export function Progress({ replay }: { readonly replay: Replay }): JSX.Element {
-  const { published, delivered, failed } = replay;
+  const { acknowledged, expected, matched, failed } = replay;
+  const isOfDelivery = acknowledged === undefined;
+  const delivered = acknowledged ?? replay.delivered;
+  const published = isOfDelivery ? replay.published : Math.max(expected ?? matched, acknowledged);
   const share = (count: number): string => `${published === 0 ? 0 : (count / published) * 100}%`;
-  const said = `${formatNumber(delivered)} delivered, ${formatNumber(failed)} failed of ${formatNumber(published)}`;
+  const said =
+    acknowledged !== undefined
+      ? `${formatNumber(acknowledged)} acknowledged of ${formatNumber(published)}`
+      : `${formatNumber(delivered)} delivered, ${formatNumber(failed)} failed of ${formatNumber(published)}`;
   return (
     <div class="progress">
       <svg role="img" aria-label={said} width="100%" height="10">

@@ -3,6 +3,12 @@ import type { JSX } from "preact";
 import { formatNumber } from "../components/format.ts";
 import { useFormatTime } from "../components/preferences.tsx";
 
+const kindWords: Readonly<Record<ReplaySummary["kind"], string>> = {
+  replay: "deliveries",
+  redrive: "dead letters",
+  acknowledge: "acknowledgement of dead letters",
+};
+
 /** What a replay sends again, with times in the zone that the person chose. */
 export function ReplaySelection({ replay }: { readonly replay: ReplaySummary }): JSX.Element {
   const formatTime = useFormatTime();
@@ -15,7 +21,7 @@ export function replaySelection(
   formatTime: (at: string) => string,
 ): string {
   const parts = [
-    kind === "redrive" ? "dead letters" : "deliveries",
+    kindWords[kind],
     ...(ids === null ? [] : [ids === 1 ? "of 1 event" : `of ${formatNumber(ids)} events`]),
     ...(window === null ? [] : [windowWords(window, formatTime)]),
     ...(filter.partners.length === 0 ? [] : [`to ${filter.partners.join(", ")}`]),

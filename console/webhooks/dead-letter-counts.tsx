@@ -8,19 +8,20 @@ import { Timestamp } from "../components/timestamp.tsx";
 import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
-import { Link } from "../router/router.tsx";
-import { PartnerLink } from "./links.tsx";
+import { Link, useQueryState } from "../router/router.tsx";
 
 interface CountsProps {
-  /** `namespace/name`; empty for all. */
-  readonly partner: string;
+  /** Parameters of the list besides the reason. */
+  readonly filters: Readonly<Record<string, string>>;
   /** When the list was read: the counts are read with it. */
   readonly turnMs: number | undefined;
 }
 
-/** Dead letters by partner and reason, the most first; each links to its list. */
-export function DeadLetterCountsSection({ partner, turnMs }: CountsProps): JSX.Element {
-  const query = changedQuery(new URLSearchParams(), { partner });
+/** Dead letters by reason, the most first; each reason filters the list. */
+export function DeadLetterCountsSection({ filters, turnMs }: CountsProps): JSX.Element {
+  const { reason: _reason, ...others } = filters;
+  const query = changedQuery(new URLSearchParams({ group_by: "reason" }), others);
+  const state = useQueryState();
   const read = useRead<DeadLetterCounts>(`/webhooks/dead-letters/counts${query}`);
   const first = useRef(turnMs);
   const { refresh } = read;
@@ -35,12 +36,12 @@ export function DeadLetterCountsSection({ partner, turnMs }: CountsProps): JSX.E
           <>
             <DataTable
               caption="Dead letters by reason"
-              columns={columns}
+              columns={columnsFor((reason) => state.to({ reason, cursor: null }))}
               rows={data.toSorted((a, b) => b.count - a.count)}
-              rowKey={(row) => `${row.partner} ${row.reason}`}
+              rowKey={(row) => row.reason}
               empty={<p class="quiet">None.</p>}
             />
-            {meta.complete ? null : <p class="lead">Not all were counted: these numbers are at least as high.</p>}
+            {meta.complete ? null : <p class="lead">Older dead letters were not counted, so there may be more.</p>}
           </>
         )}
       </Reading>
@@ -48,15 +49,12 @@ export function DeadLetterCountsSection({ partner, turnMs }: CountsProps): JSX.E
   );
 }
 
-const columns: readonly Column<DeadLetterCount>[] = [
-  {
-    header: "Reason",
-    cell: ({ partner, reason }) => (
-      <Link to={`/dead-letters${changedQuery(new URLSearchParams(), { partner, reason })}`}>{formatWord(reason)}</Link>
-    ),
-  },
-  { header: "Partner", cell: ({ partner }) => <PartnerLink partner={partner} /> },
-  { header: "Count", cell: ({ count }) => formatNumber(count), isNumber: true },
-  { header: "Oldest", cell: ({ oldest_at: at }) => <Timestamp at={at} shows="age" /> },
-  { header: "Newest", cell: ({ newest_at: at }) => <Timestamp at={at} shows="age" /> },
-];
+function columnsFor(pathTo: (reason: string) => string): readonly Column<DeadLetterCount>[] {
+  return [
+    { header: "Reason", cell: ({ reason }) => <Link to={pathTo(reason)}>{formatWord(reason)}</Link> },
+    { header: "Dead letters", cell: ({ count }) => formatNumber(count), isNumber: true },
+    { header: "Partners", cell: ({ partners }) => formatNumber(partners), isNumber: true },
+    { header: "Oldest", cell: ({ oldest_at: at }) => <Timestamp at={at} shows="age" /> },
+    { header: "Newest", cell: ({ newest_at: at }) => <Timestamp at={at} shows="age" /> },
+  ];
+}

@@ -1,6 +1,6 @@
 import type { DryRun, Replay } from "../../api/replays.ts";
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "../api/problem.ts";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../components/announcer.tsx";
@@ -16,11 +16,13 @@ import { deliveries, notesOf, publishedBy } from "./dry-run.ts";
 export type ReplayBody = Readonly<Record<string, unknown>>;
 
 interface StartReplayProps {
-  readonly path: "/webhooks/replay" | "/webhooks/dead-letters/redrive";
+  readonly path: "/webhooks/replay" | "/webhooks/dead-letters/redrive" | "/webhooks/dead-letters/ack";
   /** What is done: `Replay` or `Redrive`. */
   readonly action: string;
   /** Builds the body when the dry run begins, so that both requests mean the same. @throws Error that a reader gets */
   readonly body: (signal: AbortSignal) => Promise<ReplayBody>;
+  /** Begins with the dry run. @default false: a button does */
+  readonly startsAtOnce?: boolean;
   /** What the request takes, in words. */
   readonly what: readonly string[];
   readonly onClose: () => void;
@@ -32,7 +34,8 @@ interface Tried {
 }
 
 /** A dry run, its count typed, the start; then the page of the replay. */
-export function StartReplay({ path, action, body, what, onClose }: StartReplayProps): JSX.Element {
+export function StartReplay(props: StartReplayProps): JSX.Element {
+  const { path, action, body, what, startsAtOnce = false, onClose } = props;
   const { isSending, problem, send, clear } = useSend<DryRun | Replay>();
   const { go } = useRouter();
   const announce = useAnnounce();
@@ -57,6 +60,11 @@ export function StartReplay({ path, action, body, what, onClose }: StartReplayPr
     }
     setPreparing(false);
   };
+  const begin = useRef(startsAtOnce);
+  useEffect(() => {
+    if (begin.current) void tryOut();
+    begin.current = false;
+  });
   const start = async (): Promise<void> => {
     if (tried === undefined) return;
     const response = await send(path, { method: "POST", body: tried.body });
@@ -97,12 +105,13 @@ interface TriedOutProps {
 
 function TriedOut({ tried: { dryRun }, action, isBusy, onConfirm, onClose }: TriedOutProps): JSX.Element {
   const count = publishedBy(dryRun);
+  const { matched, limit = matched } = dryRun;
   return (
     <>
       <Facts
         facts={[
           ["Deliveries that match", formatNumber(dryRun.matched)],
-          ["Would be sent again", formatNumber(count)],
+          [action === "Acknowledge" ? "Would be acknowledged" : "Would be sent again", formatNumber(count)],
         ]}
       />
       <ul>
@@ -110,9 +119,13 @@ function TriedOut({ tried: { dryRun }, action, isBusy, onConfirm, onClose }: Tri
           <li key={note}>{note}</li>
         ))}
       </ul>
-      {count === 0 && dryRun.complete ? (
+      {matched > limit || (count === 0 && dryRun.complete) ? (
         <div class="actions">
-          <p>Nothing would be sent. Change the filters, or choose other events.</p>
+          <p>
+            {matched > limit
+              ? `A request has at most ${formatNumber(limit)}. Choose a shorter time range or another filter.`
+              : "Nothing matches. Change the filters, or choose other events."}
+          </p>
           <button type="button" onClick={onClose}>
             Close
           </button>
