@@ -7,6 +7,7 @@ export type Tone = "good" | "busy" | "warn" | "bad" | "quiet";
 /** The tones of the states that the API has. */
 const tones: Readonly<Record<string, Tone>> = {
   active: "good",
+  healthy: "good",
   ok: "good",
   delivered: "good",
   closed: "good",
@@ -28,6 +29,7 @@ const tones: Readonly<Record<string, Tone>> = {
   dead: "bad",
   disabled: "bad",
   open: "bad",
+  circuit_open: "bad",
   failed: "bad",
   failing: "bad",
   down: "bad",

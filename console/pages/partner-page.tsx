@@ -5,6 +5,7 @@ import type { PageProps } from "../page-entry.ts";
 import { KeysSection, SettingsSection } from "../partners/keys-section.tsx";
 import { LiveSection } from "../partners/live-section.tsx";
 import { PingButton } from "../partners/ping-button.tsx";
+import { StatusSection } from "../partners/status-section.tsx";
 import { StatsSection } from "../partners/stats-section.tsx";
 import { SubscriptionsSection } from "../partners/subscriptions-section.tsx";
 import { TimelineSection } from "../partners/timeline-section.tsx";
@@ -14,15 +15,16 @@ import { pathTo } from "../router/place.ts";
 
 const everySeconds = 10;
 
-/** One partner: its live state, figures, keys, timeline and configuration. */
+/** One partner: its health, live state, figures, keys, timeline and configuration. */
 export function PartnerPage({ parameters }: PageProps): JSX.Element {
   const { namespace = "", name = "" } = parameters;
   const read = useRead<PartnerDetail>(`/webhooks${pathTo("partners", namespace, name)}`, { everySeconds });
   return (
-    <Page title={`${namespace}/${name}`} lead="A partner, as its pod and the configuration in force know it.">
+    <Page title={`${namespace}/${name}`}>
       <Reading read={read} what="the partner" lines={30}>
         {(partner) => (
           <>
+            <StatusSection partner={partner} />
             <PingButton partner={partner} />
             <LiveSection partner={partner} />
             <StatsSection partner={partner.partner} />

@@ -6,6 +6,7 @@ import { DataTable, Facts, type Column } from "../components/data-table.tsx";
 import { formatNumber, formatSeconds } from "../components/format.ts";
 import { Countdown, Timestamp, useNow } from "../components/timestamp.tsx";
 import { Section } from "../components/page.tsx";
+import { checkCommand, editCommand } from "./advice.ts";
 
 type Key = PartnerDetail["keys"][number] & { readonly isFirst: boolean };
 
@@ -19,8 +20,8 @@ export function KeysSection({ partner }: { readonly partner: PartnerDetail }): J
   const columns: readonly Column<Key>[] = [
     { header: "Key", cell: ({ id }) => <code>{id}</code> },
     { header: "Use", cell: (key) => useOf(key, nowMs) },
-    { header: "Not after", cell: ({ not_after: at }) => (at === null ? "no end" : <Timestamp at={at} />) },
-    { header: "Ends", cell: ({ not_after: at }) => (at === null ? "–" : <Countdown to={at} over="ended" />) },
+    { header: "Expires", cell: ({ not_after: at }) => (at === null ? "never" : <Timestamp at={at} />) },
+    { header: "Expires in", cell: ({ not_after: at }) => (at === null ? "–" : <Countdown to={at} over="expired" />) },
   ];
   return (
     <Section title="Signing keys" lead={`Scheme ${partner.signing.scheme}. Secrets are never shown.`}>
@@ -30,16 +31,15 @@ export function KeysSection({ partner }: { readonly partner: PartnerDetail }): J
 }
 
 function useOf({ isFirst, not_after: at }: Key, nowMs: number): JSX.Element {
-  if (at !== null && Date.parse(at) <= nowMs) return <Badge state="ended" tone="bad" />;
+  if (at !== null && Date.parse(at) <= nowMs) return <Badge state="expired" tone="bad" />;
   return isFirst ? <Badge state="signs" tone="good" /> : <Badge state="signs_too" />;
 }
 
 /** How the partner is delivered to, and the command that edits it. */
 export function SettingsSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
   const { retry, delivery } = partner;
-  const [namespace = "", name = ""] = partner.partner.split("/", 2);
   return (
-    <Section title="Configuration" lead="The WebhookPartner resource is the configuration. Edit it there.">
+    <Section title="Configuration" lead={whereEdited(partner)}>
       <Facts
         facts={[
           ["Retries after", scheduleText(retry.schedule_seconds)],
@@ -50,13 +50,16 @@ export function SettingsSection({ partner }: { readonly partner: PartnerDetail }
           ["Backlog at most", delivery.max_backlog === null ? "no limit" : formatNumber(delivery.max_backlog)],
         ]}
       />
-      <CodeBlock text={`kubectl edit webhookpartner ${name} -n ${namespace}`} what="the command that edits it" />
-      <CodeBlock
-        text={`kubectl describe webhookpartner ${name} -n ${namespace}`}
-        what="the command that shows its conditions"
-      />
+      <CodeBlock text={editCommand(partner)} what="the command that edits it" />
+      <CodeBlock text={checkCommand(partner)} what="the command that checks it" />
     </Section>
   );
+}
+
+function whereEdited({ managed_by: place }: PartnerDetail): string {
+  return place?.source === "folder"
+    ? "Edit the file of the folder that has the WebhookPartner; it is read again at once."
+    : "Edit the WebhookPartner resource.";
 }
 
 function scheduleText(seconds: readonly number[]): string {

@@ -4,7 +4,6 @@ import { Badge } from "../components/badge.tsx";
 import { formatNumber, formatSeconds } from "../components/format.ts";
 import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { Section } from "../components/page.tsx";
-import { stateReasons } from "./state-reasons.ts";
 
 /** What the pod that delivers to the partner knows now. */
 export function LiveSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
@@ -22,11 +21,6 @@ export function LiveSection({ partner }: { readonly partner: PartnerDetail }): J
         <Card title="In flight" figure={formatNumber(live.in_flight)} note={limitOf(delivery.max_in_flight)} />
         <Card title="Oldest due" figure={<Timestamp at={live.oldest_due_at} shows="age" />} />
       </div>
-      {stateReasons(partner).map((line) => (
-        <p key={line} class="state-reason">
-          {line}
-        </p>
-      ))}
     </Section>
   );
 }

@@ -15,9 +15,9 @@ const everySeconds = 30;
 
 const columns: readonly Column<TimelineItem>[] = [
   { header: "Time", cell: ({ at }) => <Timestamp at={at} /> },
-  { header: "Distance", cell: ({ at }) => <Timestamp at={at} shows="age" /> },
+  { header: "Age", cell: ({ at }) => <Timestamp at={at} shows="age" /> },
   { header: "State", cell: ({ state }) => <Badge state={state} /> },
-  { header: "What", cell: ({ text }) => text },
+  { header: "Event", cell: ({ text }) => text },
 ];
 
 /** The moments that the runtime knows. Without the counts of dead letters the rest is of use. */

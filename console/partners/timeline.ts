@@ -16,7 +16,7 @@ export function timelineOf(
   counts: readonly DeadLetterCount[],
 ): readonly TimelineItem[] {
   const items: TimelineItem[] = keys.flatMap(({ id, not_after: at }) =>
-    at === null ? [] : [{ at, state: "key", text: `Key ${id} ends` }],
+    at === null ? [] : [{ at, state: "key", text: `Key ${id} expires` }],
   );
   const add = (at: string | null, of: string, text: string): void => {
     if (at !== null) items.push({ at, state: of, text });

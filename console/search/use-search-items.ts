@@ -1,18 +1,20 @@
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { Me } from "../../api/documents.ts";
 import type { ReplaySummary } from "../../api/replays.ts";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { ApiClient } from "../api/client.ts";
-import { readPartners } from "../api/read-partners.ts";
+import { findPartners } from "../api/read-partners.ts";
 import { mayUse, useSession } from "../api/session-context.ts";
 import type { ListPage } from "../api/types.ts";
 import { pages } from "../pages.ts";
+import { healthKind } from "../partners/health-kind.ts";
 import { pathTo } from "../router/place.ts";
 import { partnerPath } from "../webhooks/links.tsx";
 import { canBeId, eventItem, metricItem, replayItem, searchItems, type SearchItem } from "./search-items.ts";
 
 const debounceMs = 150;
 const replaysMax = 50;
+const partnersMax = 12;
 
 /** What a search found. */
 export interface SearchState {
@@ -21,36 +23,61 @@ export interface SearchState {
   readonly isSearching: boolean;
 }
 
+interface Found {
+  readonly text: string;
+  readonly items: readonly SearchItem[];
+}
+
 /** Items that match a text. An event or a replay with exactly this id comes first. Nothing is read until `isOpen`. */
 export function useSearchItems(text: string, isOpen: boolean): SearchState {
   const known = useKnownItems(isOpen);
-  const { api, me } = useSession();
-  const [exact, setExact] = useState<{ readonly text: string; readonly items: readonly SearchItem[] }>();
+  const { me } = useSession();
+  const mayRead = mayUse(me, ["webhooks:read"]);
+  const mayReadReplays = mayRead && mayUse(me, ["webhooks:replay"]);
+  const isId = mayRead && canBeId(text);
+  const isName = mayRead && text.length >= 2;
+  const readIds = useCallback(
+    async (api: ApiClient, id: string, signal: AbortSignal): Promise<readonly SearchItem[]> => {
+      const event = find(api, eventItem(id), `/webhooks${pathTo("events", id)}`, signal);
+      const replay = mayReadReplays ? find(api, replayItem(id), `/webhooks${pathTo("replay", id)}`, signal) : [];
+      return (await Promise.all([event, replay])).flat();
+    },
+    [mayReadReplays],
+  );
+  const exact = useFound(text, isId, readIds);
+  const partners = useFound(text, isName, partnerItems);
+  return useMemo(() => {
+    const first = exact.text === text ? exact.items : [];
+    const others = searchItems([...known, ...partners.items], text);
+    const isSearching = (isId && exact.text !== text) || (isName && partners.text !== text);
+    return { items: [...first, ...others.filter(({ to }) => !first.some((item) => item.to === to))], isSearching };
+  }, [known, exact, partners, text, isId, isName]);
+}
+
+const nothing: Found = { text: "", items: [] };
+
+type ReadItems = (api: ApiClient, text: string, signal: AbortSignal) => Promise<readonly SearchItem[]>;
+
+/** What the server finds for the text that was last typed. A failure finds nothing: the pages report why. */
+function useFound(text: string, isWanted: boolean, read: ReadItems): Found {
+  const { api } = useSession();
+  const [found, setFound] = useState(nothing);
   useEffect(() => {
-    if (!canBeId(text) || !mayUse(me, ["webhooks:read"])) return undefined;
+    if (!isWanted) return undefined;
     const abort = new AbortController();
     const timer = setTimeout(() => {
-      const lookUps = [
-        find(api, eventItem(text), `/webhooks${pathTo("events", text)}`, abort.signal),
-        mayUse(me, ["webhooks:replay"])
-          ? find(api, replayItem(text), `/webhooks${pathTo("replay", text)}`, abort.signal)
-          : Promise.resolve([]),
-      ];
-      void Promise.all(lookUps).then((found) => {
-        if (!abort.signal.aborted) setExact({ text, items: found.flat() });
-      });
+      void read(api, text, abort.signal)
+        .catch(() => [])
+        .then((items) => {
+          if (!abort.signal.aborted) setFound({ text, items });
+        });
     }, debounceMs);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [api, me, text]);
-  return useMemo(() => {
-    const isKnown = exact?.text === text;
-    const first = isKnown ? exact.items : [];
-    const others = searchItems(known, text).filter(({ to }) => !first.some((item) => item.to === to));
-    return { items: [...first, ...others], isSearching: canBeId(text) && mayUse(me, ["webhooks:read"]) && !isKnown };
-  }, [known, exact, text, me]);
+  }, [api, text, isWanted, read]);
+  return found;
 }
 
 /** The item if the server has it. Any failure means that the search does not find it. */
@@ -66,7 +93,7 @@ async function find(
   );
 }
 
-/** Pages, partners, metrics, objectives and the newest replays, as they arrive, if the token may read them. */
+/** Pages, metrics, objectives and the newest replays, as they arrive, if the token may read them. */
 function useKnownItems(isOpen: boolean): readonly SearchItem[] {
   const { api, me } = useSession();
   const [sources, setSources] = useState<Readonly<Record<string, readonly SearchItem[]>>>({});
@@ -87,7 +114,6 @@ function useKnownItems(isOpen: boolean): readonly SearchItem[] {
 }
 
 const readers = [
-  { name: "partners", scopes: ["webhooks:read"], read: partnerItems },
   { name: "metrics", scopes: ["metrics:read", "metrics:read.public"], read: metricItems },
   { name: "replays", scopes: ["webhooks:replay"], read: replayItems },
 ] as const;
@@ -98,9 +124,14 @@ function pageItems(me: Me | undefined): readonly SearchItem[] {
   );
 }
 
-async function partnerItems(api: ApiClient, signal: AbortSignal): Promise<readonly SearchItem[]> {
-  const { all } = await readPartners(api, signal);
-  return all.map(({ partner, state }) => ({ kind: "Partner", name: partner, detail: state, to: partnerPath(partner) }));
+async function partnerItems(api: ApiClient, text: string, signal: AbortSignal): Promise<readonly SearchItem[]> {
+  const found = await findPartners(api, text, partnersMax, signal);
+  return found.map((partner) => ({
+    kind: "Partner",
+    name: partner.partner,
+    detail: healthKind(partner),
+    to: partnerPath(partner.partner),
+  }));
 }
 
 async function metricItems(api: ApiClient, signal: AbortSignal): Promise<readonly SearchItem[]> {

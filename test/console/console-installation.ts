@@ -74,6 +74,31 @@ spec:
   limits: { costUnitsPerMinute: 100, burstCostUnits: 100 }
   clients: [{ clientId: ${readers.frugal.client_id} }]
 `;
+/** A partner whose endpoint is away; its key is being rotated. Nothing of the demo goes to it. */
+export const failing = { partner: "default/away-bank", type: "drill.started", key: "away-2025" } as const;
+const dayMs = 86_400_000;
+
+function failingPartner(nowMs: number): string {
+  const metadata = { name: "away-bank", namespace: "default" };
+  const stringData = { current: "the-newer-signing-key-of-away-bank", former: "the-former-signing-key-of-away-bank" };
+  const keyOf = (key: string): object => ({ name: metadata.name, key });
+  const spec = {
+    endpoint: { url: "http://127.0.0.1:9/hooks/drills?token=never-shown" },
+    signing: {
+      scheme: "StandardWebhooks",
+      keys: [
+        { id: "away-2026", secretRef: keyOf("current") },
+        { id: failing.key, secretRef: keyOf("former"), notAfter: new Date(nowMs + 20.5 * dayMs).toISOString() },
+      ],
+    },
+    subscriptions: [{ name: "drills", types: [failing.type], tenants: ["*"] }],
+    retry: { scheduleSeconds: [600] },
+    networks: { allowCidrs: ["127.0.0.1/32"], allowPlaintext: true },
+  };
+  const secret = { apiVersion: "v1", kind: "Secret", metadata, stringData };
+  const partner = { apiVersion: "heliograph.dev/v1alpha1", kind: "WebhookPartner", metadata, spec };
+  return `---\n${JSON.stringify(secret)}\n---\n${JSON.stringify(partner)}\n`;
+}
 /** Enough for charts; storing an hour of series takes seconds. */
 const pastHours = 0.75;
 
@@ -95,7 +120,11 @@ export async function startConsoleInstallation(): Promise<ConsoleInstallation> {
     const trusted = { issuer, audiences: [audience], jwksUrl, jwksCaFile, algorithms: ["ES256"], tokenBinding: "Key" };
     const shown = { issuer, clientId: consoleClientId, scopes: consoleScopes };
     const settings = JSON.stringify({ issuers: [trusted], console: shown });
-    const demo = await startDemoInstallation({ settings, pastHours, resources: frugalQuota });
+    const demo = await startDemoInstallation({
+      settings,
+      pastHours,
+      resources: frugalQuota + failingPartner(Date.now()),
+    });
     stops.push(() => demo.stop());
     const { url, data, withoutStore } = demo;
     const signInBy = (rules: SignInRules): void =>

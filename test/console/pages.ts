@@ -43,13 +43,13 @@ export const pageRows: readonly PageRow[] = [
     name: "partners",
     path: "/partners",
     heading: "Partners",
-    sees: ["default/acme-payments", "default/north-ledger", "payout.created"],
+    sees: ["default/acme-payments", "default/north-ledger", "Success, 24 h", "Next key expiry", "healthy"],
   },
   {
     name: "partner",
     path: "/partners/default/north-ledger",
     heading: "default/north-ledger",
-    sees: ["Circuit breaker", "Responses by class", "kubectl edit webhookpartner north-ledger -n default", "HmacV1"],
+    sees: ["Health", "http://127.0.0.1:", "Circuit breaker", "Responses by class", "name: north-ledger", "HmacV1"],
   },
   {
     name: "partner-not-visible",

@@ -56,15 +56,28 @@ async function twoPods(context: Cleanup, prefix: string) {
       { timeoutMs, what },
     );
   await Promise.all(["e-1", "e-2", "e-3"].map((id) => ingest(eventBytes(id))));
-  return { worker, live, until };
+  const listed = async () => (await engine.partnerOverview.page({ ...everyone, skipped: 0, limit: 10 })).items[0];
+  return { worker, live, until, listed };
 }
 
 describe.concurrent("a pod that does not own a partner", () => {
   test("shows the open breaker and the backlog of the owner, and the last known ones once it is gone", async (context) => {
-    const { worker, live, until } = await twoPods(context, "lva");
+    const { worker, live, until, listed } = await twoPods(context, "lva");
     const open = await until("an open breaker", ({ known, breaker }) => known && breaker === "open");
     expect(Date.parse(open.breaker_until ?? "")).toBeGreaterThan(Date.parse(open.as_of ?? ""));
     const counted = await until("a counted backlog", ({ backlog }) => backlog !== null);
+    const row = await waitFor(async () => [await listed()].find((one) => one?.recent?.attempts !== 0), {
+      timeoutMs,
+      what: "figures of the partner",
+    });
+    expect(row).toMatchObject({
+      partner: label,
+      state: "active",
+      health: { kind: "circuit_open", reason: expect.stringContaining("consecutive failures") },
+      backlog: counted.backlog,
+      recent: { success_rate: 0, last_success_at: null },
+    });
+    expect(Date.parse(row?.health?.since ?? "")).toBeLessThanOrEqual(Date.parse(counted.as_of ?? ""));
     await killWorker(worker);
     const startMs = performance.now();
     const gone = await live();

@@ -1,0 +1,37 @@
+import type { EventSummary } from "../../api/histories.ts";
+import { formatWord } from "../components/format.ts";
+
+/** The newest event that was not delivered to a partner, and whose side the cause is on. */
+export interface LatestFailure {
+  readonly eventId: string;
+  /** Such as `HTTP 503` or `connect timeout`. */
+  readonly cause: string;
+  /** Who can fix it, as a sentence. */
+  readonly side: string;
+}
+
+/** Reasons that are about this installation or the definition of the partner, not about the endpoint. */
+const ownReasons: ReadonlySet<string> = new Set(["guard", "internal", "aborted", "backlog_full", "held_expired"]);
+
+/** Undefined if no attempt of these events failed. @param events the newest first */
+export function latestFailure(events: readonly EventSummary[], partner: string): LatestFailure | undefined {
+  for (const { event_id: eventId, deliveries } of events) {
+    const delivery = deliveries.find((one) => one.partner === partner);
+    if (delivery === undefined || delivery.state === "delivered" || delivery.attempts === 0) continue;
+    const { status, reason, waiting } = delivery;
+    if (status !== null) return { eventId, cause: `HTTP ${status}`, side: sideOf(status) };
+    const why = reason ?? (waiting?.kind === "retry" ? waiting.reason : null);
+    return { eventId, cause: why === null ? "no response" : formatWord(why), side: sideOf(why) };
+  }
+  return undefined;
+}
+
+function sideOf(cause: number | string | null): string {
+  if (typeof cause === "number")
+    return cause === 401 || cause === 403
+      ? "The endpoint responded and rejected the request: compare its keys with those below."
+      : "The endpoint responded with an error: the cause is at the partner.";
+  if (cause !== null && ownReasons.has(cause))
+    return "Nothing was sent: the cause is in this installation or in the definition of the partner.";
+  return "The endpoint did not respond: the cause is at the partner or on the network to it.";
+}

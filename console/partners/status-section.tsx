@@ -1,0 +1,127 @@
+import type { EventSummary } from "../../api/histories.ts";
+import type { PartnerDetail, PartnerEndpoint } from "../../api/partners.ts";
+import type { JSX } from "preact";
+import type { ListPage } from "../api/types.ts";
+import { useRead } from "../api/use-read.ts";
+import { Badge } from "../components/badge.tsx";
+import { CodeBlock } from "../components/copy-button.tsx";
+import { Facts } from "../components/data-table.tsx";
+import { formatCount, formatMs, formatShare } from "../components/format.ts";
+import { Section } from "../components/page.tsx";
+import { Countdown, Timestamp } from "../components/timestamp.tsx";
+import { changedQuery } from "../router/place.ts";
+import { Link } from "../router/router.tsx";
+import { EventLink } from "../webhooks/links.tsx";
+import { adviceOf } from "./advice.ts";
+import { healthKind, healthReason } from "./health-kind.ts";
+import { latestFailure } from "./latest-failure.ts";
+
+/** Whether the partner is well, since when and why not, what to do, and where its events go. */
+export function StatusSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+  const advice = adviceOf(partner);
+  return (
+    <Section title="Health">
+      <div class="partner-status">
+        <StatusHead partner={partner} />
+        {advice === undefined ? null : (
+          <>
+            <p>
+              {advice.text} <span class="quiet">{advice.label}</span>
+            </p>
+            <CodeBlock text={advice.command} what="the command" />
+            {failingKinds.has(healthKind(partner)) ? <Failure partner={partner.partner} /> : null}
+            <FailedLinks partner={partner.partner} />
+          </>
+        )}
+      </div>
+      <Figures partner={partner} />
+    </Section>
+  );
+}
+
+function StatusHead({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+  const reason = healthReason(partner);
+  const { since = null, until = null } = partner.health ?? {};
+  return (
+    <p class="partner-status-head">
+      <Badge state={healthKind(partner)} />
+      {reason === "" ? null : <span>{reason}</span>}
+      {since === null ? null : (
+        <span class="quiet">
+          since <Timestamp at={since} shows="both" />
+        </span>
+      )}
+      {until === null ? null : (
+        <span class="quiet">
+          next attempt <Countdown to={until} />
+        </span>
+      )}
+    </p>
+  );
+}
+
+/** Servers of earlier versions report none of them. */
+function Figures({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+  const { endpoint, recent } = partner;
+  const figures =
+    recent === undefined
+      ? []
+      : ([
+          ["Success rate, 24 h", successText(recent)],
+          ["Duration p95, 24 h", formatMs(recent.p95_ms)],
+          ["Last success", <Timestamp key="last" at={recent.last_success_at} shows="both" />],
+          ["Next key expiry", <NextKey key="next" partner={partner} />],
+        ] as const);
+  const address = endpoint === undefined ? undefined : <code>{addressOf(endpoint)}</code>;
+  return (
+    <div class="partner-facts">
+      <Facts facts={[["Endpoint", address], ...figures]} />
+    </div>
+  );
+}
+
+const failingKinds: ReadonlySet<string> = new Set(["failing", "circuit_open"]);
+const everySeconds = 30;
+const eventsMax = 50;
+
+/** Whether the cause of the newest failure is here or at the partner. */
+function Failure({ partner }: { readonly partner: string }): JSX.Element | null {
+  const query = changedQuery(new URLSearchParams({ order: "desc", limit: String(eventsMax) }), { partner });
+  const { data } = useRead<ListPage<EventSummary>>(`/webhooks/events${query}`, { everySeconds });
+  const failure = data === undefined ? undefined : latestFailure(data.data, partner);
+  if (failure === undefined) return null;
+  return (
+    <p>
+      Latest failure: {failure.cause}, event <EventLink id={failure.eventId} />. {failure.side}
+    </p>
+  );
+}
+
+function FailedLinks({ partner }: { readonly partner: string }): JSX.Element {
+  const query = (change: Readonly<Record<string, string>>): string =>
+    changedQuery(new URLSearchParams(), { partner, ...change });
+  return (
+    <div class="actions">
+      <Link to={`/events${query({})}`}>Events of this partner</Link>
+      <Link to={`/dead-letters${query({})}`}>Dead letters of this partner</Link>
+    </div>
+  );
+}
+
+/** The path is for administrators; others see that there is one. */
+function addressOf({ scheme, host, path }: PartnerEndpoint): string {
+  return `${scheme}://${host}${path ?? "/…"}`;
+}
+
+function successText({ success_rate: share, attempts }: NonNullable<PartnerDetail["recent"]>): string {
+  return share === null ? "no attempts" : `${formatShare(share)} of ${formatCount(attempts, "attempt")}`;
+}
+
+function NextKey({ partner: { next_key_to_expire: key } }: { readonly partner: PartnerDetail }): JSX.Element {
+  if (key === undefined || key === null) return <>none expires</>;
+  return (
+    <>
+      <code>{key.id}</code> <Timestamp at={key.not_after} shows="both" />
+    </>
+  );
+}

@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import type { DeliverySummary, EventSummary } from "../../../api/histories.ts";
+import type { PartnerDetail, PartnerSummary } from "../../../api/partners.ts";
+import { sorted } from "../../../console/components/sorted-table.tsx";
+import { adviceOf, checkCommand, editCommand } from "../../../console/partners/advice.ts";
+import { healthCounts, healthKind, healthReason } from "../../../console/partners/health-kind.ts";
+import { latestFailure } from "../../../console/partners/latest-failure.ts";
+
+const partner: PartnerSummary = {
+  partner: "shop/acme",
+  state: "active",
+  reason: null,
+  missing: null,
+  rejected: null,
+  subscriptions: [],
+  keys: [],
+};
+const healthy = { kind: "healthy", reason: null, since: null, until: null } as const;
+const failing = { ...healthy, kind: "failing", reason: "3 of 3 attempts failed in the last 15 min" } as const;
+
+describe("rows of a table", () => {
+  const rows = [{ at: 2 }, { at: null }, { at: 10 }, { at: 1 }];
+  const value = ({ at }: (typeof rows)[number]): number | null => at;
+
+  test("are sorted in both directions, and rows without a value are last", () => {
+    expect(sorted(rows, value, false).map(value)).toEqual([1, 2, 10, null]);
+    expect(sorted(rows, value, true).map(value)).toEqual([10, 2, 1, null]);
+  });
+});
+
+describe("the health of partners", () => {
+  test("is the state for a server of an earlier version", () => {
+    expect(healthKind({ ...partner, health: failing })).toBe("failing");
+    expect(healthKind({ ...partner, state: "held" })).toBe("held");
+  });
+
+  test("is counted, the most severe first", () => {
+    const all = [healthy, failing, healthy].map((health) => ({ ...partner, health }));
+    expect(healthCounts(all)).toEqual([
+      ["failing", 1],
+      ["healthy", 2],
+    ]);
+  });
+
+  test("has a reason, which names what is missing and why an edit is rejected", () => {
+    expect(healthReason({ ...partner, health: healthy })).toBe("");
+    expect(healthReason({ ...partner, health: failing })).toBe(failing.reason);
+    const held = { ...partner, state: "held", reason: "unresolved", missing: "SecretNotFound: shop/acme" } as const;
+    expect(healthReason(held)).toBe("unresolved: SecretNotFound: shop/acme");
+    const edited = { ...partner, health: failing, rejected: { reason: "Invalid", message: null } };
+    expect(healthReason(edited)).toBe(`${failing.reason}. Last edit rejected: Invalid`);
+  });
+});
+
+describe("what to do about a partner", () => {
+  const cluster = { source: "kubernetes", folder: null } as const;
+  const folder = { source: "folder", folder: "/etc/helio graph" } as const;
+  const paused = { ...healthy, kind: "paused" } as const;
+  const adviceFor = (change: Partial<PartnerDetail>) => adviceOf({ ...partner, managed_by: cluster, ...change });
+
+  test("is nothing if it is healthy, and a correction if its last edit is rejected", () => {
+    expect(adviceFor({ health: healthy })).toBeUndefined();
+    expect(adviceFor({ health: healthy, rejected: { reason: "Invalid", message: null } })?.command).toBe(
+      "kubectl describe webhookpartner acme -n shop",
+    );
+  });
+
+  test("is a command for the cluster or for the folder, whichever has the definition", () => {
+    expect(adviceFor({ health: paused })?.command).toBe(
+      `kubectl patch webhookpartner acme -n shop --type merge -p '{"spec":{"state":"Active"}}'`,
+    );
+    expect(adviceFor({ health: paused, managed_by: folder })?.command).toBe(
+      "grep -rlF 'name: acme' '/etc/helio graph'",
+    );
+    expect(adviceFor({ state: "held", managed_by: folder })?.command).toBe("heliograph validate '/etc/helio graph'");
+    const hidden = { source: "folder", folder: null } as const;
+    expect(checkCommand({ partner: "shop/acme", managed_by: hidden })).toBe("heliograph validate DIR");
+    expect(editCommand({ partner: "shop/acme" })).toBe("kubectl edit webhookpartner acme -n shop");
+  });
+});
+
+describe("the latest failure", () => {
+  const delivery: DeliverySummary = {
+    partner: "shop/acme",
+    state: "in_delivery",
+    reason: null,
+    status: null,
+    attempts: 1,
+    waiting: null,
+  };
+  const event = (id: string, change: Partial<DeliverySummary>): EventSummary =>
+    ({ event_id: id, deliveries: [{ ...delivery, ...change }] }) as unknown as EventSummary;
+  const retry = (reason: string) => ({ waiting: { kind: "retry", reason, since: null, until: null } }) as const;
+
+  test("is of the newest event that failed, and says whose side it is on", () => {
+    const events = [
+      event("new", { attempts: 0 }),
+      event("fine", { state: "delivered", status: 200 }),
+      event("other", { partner: "shop/other", status: 500 }),
+      event("bad", { status: 503 }),
+      event("worse", { status: 500 }),
+    ];
+    expect(latestFailure(events, "shop/acme")).toMatchObject({
+      eventId: "bad",
+      cause: "HTTP 503",
+      side: expect.stringContaining("at the partner"),
+    });
+    expect(latestFailure(events.slice(0, 3), "shop/acme")).toBeUndefined();
+  });
+
+  test.each([
+    ["connect_timeout", "connect timeout", "did not respond"],
+    ["guard", "guard", "in this installation"],
+  ])("without a response because of %s", (reason, cause, side) => {
+    const failure = latestFailure([event("bad", retry(reason))], "shop/acme");
+    expect(failure).toMatchObject({ cause, side: expect.stringContaining(side) });
+  });
+});
