@@ -75,7 +75,8 @@ type ReplayJob = Required<Pick<ApiRequest, "path">> & Pick<ReplayStart, "body">;
 async function requireNamed(connection: ApiConnection, job: ReplayJob, named: number): Promise<void> {
   const { matched } = JSON.parse((await countedBody(connection, job)).toString()) as DryRun;
   if (matched >= named) return;
-  const partner = String(job.body["partner"]);
+  const { partner: of } = job.body;
+  const partner = typeof of === "string" ? of : "the installation";
   if (matched === 0) {
     const sentence = `${partner} has no dead letter for ${named === 1 ? "this event" : "these events"}`;
     throw new CommandError("refused", `${plain(sentence)}; heliograph dlq list prints the existing ones`);
