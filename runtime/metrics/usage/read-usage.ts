@@ -101,9 +101,10 @@ class Fold {
 
   /** Adds some rows for each item that is taken. */
   *add(hour: UsageHour, { rows, uncountedUntilMs, lost }: UsageMessage): Generator<void> {
-    this.#uncountedUntilMs = Math.max(this.#uncountedUntilMs, uncountedUntilMs);
     for (const [lostHour, requests] of lost) if (this.#isInWindow(lostHour)) this.#lost += requests;
     if (!this.#isInWindow(hour)) return;
+    // What a pod did not count after the window is missing in the messages of those hours.
+    this.#uncountedUntilMs = Math.max(this.#uncountedUntilMs, uncountedUntilMs);
     for (const [index, row] of rows.entries()) {
       this.#addRow(hour, row);
       if (index % rowsAtOnce === rowsAtOnce - 1) yield;

@@ -133,6 +133,11 @@ describe("stored usage", () => {
     store.nowMs += 3 * hourMs;
     await flush();
     expect((await read(store, { from: "now-2h" })).meta.complete).toBe(true);
+    writer.noteUncounted(store.nowMs);
+    await flush();
+    expect((await read(store)).meta.complete_since).toBe("2026-11-01T03:30:00.000Z");
+    const before = { from: "2026-11-01T01:00:00.000Z", to: "2026-11-01T03:00:00Z" };
+    expect((await read(store, before)).meta).toMatchObject({ complete: true, complete_since: before.from });
   });
 });
 
