@@ -10,7 +10,7 @@ import { createAddressReader, createCertificateReader } from "../http/authentica
 import { KeySource, loadKeys, namedIssuer } from "../http/authentication/key-source.ts";
 import { consoleCodings, type ConsoleFile, type ConsoleFiles, consoleRoutes } from "../http/routes/console.ts";
 import { eventRoutes } from "../http/routes/events.ts";
-import { meRoute } from "../http/routes/me.ts";
+import { type ConfiguredNames, meRoute } from "../http/routes/me.ts";
 import { metricsRoutes } from "../http/routes/metrics.ts";
 import { peerRoutes } from "../http/routes/peers.ts";
 import { previewRoutes } from "../http/routes/preview.ts";
@@ -26,11 +26,11 @@ import { openTlsFiles } from "../http/server/tls-files.ts";
 import { createPrometheusApi } from "../prometheus/create-prometheus-api.ts";
 import { openMetricsText, plainText } from "../tracing/open-metrics.ts";
 import { version } from "../version.ts";
-import { createConfiguredNames } from "./configured-names.ts";
 import type { ProgramContext } from "./program-plan.ts";
 import type { Engines } from "./start-engines.ts";
 import { startStep } from "./start-error.ts";
 import { healthOf, registerHealthMetrics } from "./status.ts";
+import type { RuntimeConfig } from "../../crds/config.ts";
 
 /** In a checkout, in the image and in the npm package. */
 const builtFolder = fileURLToPath(new URL("../../dist/console", import.meta.url));
@@ -194,5 +194,47 @@ async function fileOf(folder: string, name: string, names: readonly string[]): P
   return {
     mediaType: mediaTypes[extname(name)] ?? "application/octet-stream",
     codings: new Map(await Promise.all(read)),
+  };
+}
+
+/** Matches every tenant, and events without one. */
+const noNames = new Set(["*", "-"]);
+
+type NamedConfig = Pick<RuntimeConfig, "partners" | "catalogs" | "quotas">;
+
+/**
+ * Names in the applied configuration, for filters, computed once for each.
+ * @param current undefined before the first configuration
+ */
+export function createConfiguredNames(current: () => NamedConfig | undefined): () => ConfiguredNames | undefined {
+  const known = new WeakMap<object, ConfiguredNames>();
+  return () => {
+    const config = current();
+    if (config === undefined) return undefined;
+    const names = known.get(config) ?? configuredNames(config);
+    known.set(config, names);
+    return names;
+  };
+}
+
+function configuredNames({ partners, catalogs, quotas }: NamedConfig): ConfiguredNames {
+  const stores = catalogs.flatMap((catalog) => catalog.stores);
+  // An older operator compiles catalogs without objectives.
+  const objectives = catalogs.flatMap(({ slos = [] }: Partial<(typeof catalogs)[number]>) => slos);
+  const clients = quotas.flatMap((quota) => quota.clients);
+  const sorted = (names: readonly string[]): readonly string[] =>
+    [...new Set(names)].filter((name) => !noNames.has(name)).sort();
+  return {
+    regions: sorted(stores.map(({ region }) => region)),
+    environments: sorted(stores.flatMap(({ environment }) => environment ?? [])),
+    metricTenants: sorted([
+      ...objectives.flatMap(({ publicTenants }) => publicTenants ?? []),
+      ...clients.flatMap(({ tenants }) => tenants ?? []),
+    ]),
+    partnerTenants: new Map(
+      partners.map(({ namespace, name, subscriptions }) => {
+        return [`${namespace}/${name}`, sorted(subscriptions.flatMap(({ tenants }) => tenants ?? []))] as const;
+      }),
+    ),
   };
 }

@@ -1,9 +1,8 @@
-import type { ConfigurationPlace, PartnerDetail } from "../../../api/partners.ts";
+import type { ConfigurationPlace, PartnerDetail, PartnerEndpoint } from "../../../api/partners.ts";
 import type { PartnerAccess } from "../history/partner-access.ts";
-import { seesAll, type PartnerList } from "../history/partner-list.ts";
+import { type PartnerList, seesAll } from "../history/partner-list.ts";
 import type { Partner } from "../partners/partner.ts";
 import { hiddenView, type LiveStates } from "./live-state.ts";
-import { partnerEndpoint } from "./partner-endpoint.ts";
 import type { PartnerOverview } from "./partner-overview.ts";
 
 /** A caller that reads one partner. */
@@ -70,4 +69,28 @@ function settingsOf({ config }: Partner): Pick<PartnerDetail, "signing" | "retry
       max_backlog: delivery.maxBacklog?.messages ?? null,
     },
   };
+}
+
+const form = /^(?<scheme>https?):\/\/(?<authority>[^/?#]*)(?<path>[^?#]*)(?:\?(?<query>[^#]*))?/iu;
+const hiddenValue = "***";
+
+/**
+ * Where events are sent, by the URL of the configuration, whose path may contain `{domain}`. Values of a query may be
+ * secrets, and nobody sees them. @param showsPath for administrators
+ */
+export function partnerEndpoint(url: string, showsPath: boolean): PartnerEndpoint {
+  const { scheme, authority = "", path = "", query } = form.exec(url)?.groups ?? {};
+  return {
+    scheme: scheme?.toLowerCase() === "http" ? "http" : "https",
+    host: authority.slice(authority.lastIndexOf("@") + 1),
+    path: showsPath ? `${path}${query === undefined ? "" : `?${maskedQuery(query)}`}` : null,
+  };
+}
+
+/** A parameter without a value may be a secret itself. */
+function maskedQuery(query: string): string {
+  return query
+    .split("&")
+    .map((pair) => (pair.includes("=") ? `${pair.slice(0, pair.indexOf("="))}=${hiddenValue}` : hiddenValue))
+    .join("&");
 }

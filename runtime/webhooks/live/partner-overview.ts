@@ -4,12 +4,12 @@ import { orEventsUnavailable } from "../../errors/api-error.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { createFindBlock, disabledBlock, type FindBlock } from "../history/find-block.ts";
 import type { PartnerAccess } from "../history/partner-access.ts";
-import { readPartnerFigures, type PartnerFigures } from "../history/partner-figures.ts";
-import { seesAll, type PartnerList, type PartnerPage, type PartnerQuery } from "../history/partner-list.ts";
+import { failingShare, type PartnerFigures, readPartnerFigures } from "../history/partner-figures.ts";
+import { type PartnerList, type PartnerPage, type PartnerQuery, seesAll } from "../history/partner-list.ts";
 import type { DisabledPartners, PartnerHolds } from "../partners/partner-holds.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { LiveStates } from "./live-state.ts";
-import { partnerHealth, rejectedHealth } from "./partner-health.ts";
+import type { DeliveryWait } from "../../../api/histories.ts";
 
 /** Partners with their health and figures, for callers. */
 export interface PartnerOverview {
@@ -101,4 +101,60 @@ function nextToExpire(
     at !== null && Date.parse(at) > nowMs ? { id, not_after: at } : [],
   );
   return ends.toSorted((a, b) => Date.parse(a.not_after) - Date.parse(b.not_after))[0] ?? null;
+}
+
+/** Attempts below which a share says little. */
+const attemptsMin = 3;
+
+/** The parts of a partner that decide. */
+interface PartnerFacts {
+  readonly rejected: PartnerSummary["rejected"];
+  /** What keeps all of its deliveries waiting; undefined for nothing. */
+  readonly block: DeliveryWait | undefined;
+  readonly figures: Pick<PartnerFigures, "latest" | "failedSinceSuccess" | "failingSinceMs">;
+}
+
+/** The health of an applied partner. What stops all deliveries comes before failures. */
+export function partnerHealth({ block, figures }: Omit<PartnerFacts, "rejected">): PartnerHealth {
+  return (block === undefined ? undefined : blockedHealth(block)) ?? deliveredHealth(figures);
+}
+
+/** The health of a partner whose definition was never applied. */
+export function rejectedHealth({ rejected }: Pick<PartnerFacts, "rejected">): PartnerHealth {
+  const reason = rejected === null ? null : [rejected.reason, ...(rejected.message === null ? [] : [rejected.message])];
+  return { kind: "rejected", reason: reason === null ? null : reason.join(": "), since: null, until: null };
+}
+
+/** Undefined for a wait that is about a single delivery. */
+function blockedHealth({ kind, reason, since, until }: DeliveryWait): PartnerHealth | undefined {
+  switch (kind) {
+    case "held":
+    case "paused":
+    case "disabled":
+    case "circuit_open":
+    case "rate_limited":
+      return { kind, reason, since, until };
+    case "keyless":
+      return { kind: "held", reason, since, until };
+    case "retry":
+    case "turn":
+      return undefined;
+  }
+}
+
+function deliveredHealth({ latest, failedSinceSuccess, failingSinceMs }: PartnerFacts["figures"]): PartnerHealth {
+  const reason = failureReason(latest, failedSinceSuccess);
+  if (reason === undefined) return { kind: "healthy", reason: null, since: null, until: null };
+  const since = failingSinceMs === undefined ? null : new Date(failingSinceMs).toISOString();
+  return { kind: "failing", reason, since, until: null };
+}
+
+function failureReason({ attempts, failed }: PartnerFigures["latest"], failedSinceSuccess: number): string | undefined {
+  if (attempts >= attemptsMin)
+    return failed >= failingShare * attempts
+      ? `${failed} of ${attempts} attempts failed in the last 15 min`
+      : undefined;
+  return failedSinceSuccess >= attemptsMin
+    ? `${failedSinceSuccess} attempts failed since the last success, none succeeded`
+    : undefined;
 }

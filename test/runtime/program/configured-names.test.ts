@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { createConfiguredNames } from "../../../runtime/program/configured-names.ts";
+import { createConfiguredNames } from "../../../runtime/program/serve-apis.ts";
 
 const config = {
   partners: [

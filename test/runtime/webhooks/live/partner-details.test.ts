@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createPartnerList } from "../../../../runtime/webhooks/history/partner-list.ts";
 import { liveStateOf, liveViewOf } from "../../../../runtime/webhooks/live/live-state.ts";
-import { createPartnerDetails } from "../../../../runtime/webhooks/live/partner-details.ts";
-import { partnerEndpoint } from "../../../../runtime/webhooks/live/partner-endpoint.ts";
+import { createPartnerDetails, partnerEndpoint } from "../../../../runtime/webhooks/live/partner-details.ts";
 import { compiled } from "../memory-context.ts";
 
 const all = "*";

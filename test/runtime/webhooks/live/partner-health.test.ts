@@ -3,7 +3,7 @@ import type { DeliveryWait } from "../../../../api/histories.ts";
 import { IndexColumns } from "../../../../runtime/webhooks/event-index/columns.ts";
 import type { RolledAttempt } from "../../../../runtime/webhooks/event-index/rollups.ts";
 import { readPartnerFigures } from "../../../../runtime/webhooks/history/partner-figures.ts";
-import { partnerHealth, rejectedHealth } from "../../../../runtime/webhooks/live/partner-health.ts";
+import { partnerHealth, rejectedHealth } from "../../../../runtime/webhooks/live/partner-overview.ts";
 
 const minuteMs = 60_000;
 const nowMs = Date.UTC(2026, 0, 2, 12, 0, 30);
