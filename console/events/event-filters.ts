@@ -1,8 +1,8 @@
 // Parts of the pages of events and of one event. Nothing here reads the address.
+import type { DeliveryStates } from "../../api/histories.ts";
 import { formatTime, formatWord } from "../components/format.ts";
 import { timePresets, timeRangeOf } from "../components/time-range.tsx";
 import { changedQuery } from "../router/place.ts";
-import { deliveryStates } from "../webhooks/delivery-states.ts";
 
 /** A filter of the list of events; a parameter of the page and of the API. */
 export interface EventField {
@@ -13,6 +13,9 @@ export interface EventField {
   /** @default "any" */
   readonly placeholder?: string;
 }
+
+/** States of a delivery, in the order of filters. */
+const deliveryStates: DeliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"];
 
 /** Filters besides the time range, in their order. */
 export const eventFields: readonly EventField[] = [

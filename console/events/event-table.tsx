@@ -1,10 +1,12 @@
-import type { EventSummary } from "../../api/histories.ts";
+import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { Empty } from "../components/empty.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
-import { useQueryState } from "../router/router.tsx";
-import { EventLink } from "../webhooks/links.tsx";
-import { DeliveryCounts, DeliveryList, FirstDelivery } from "./delivery-list.tsx";
+import { Link, useQueryState } from "../router/router.tsx";
+import { EventLink, partnerPath } from "../webhooks/links.tsx";
+import { Badge } from "../components/badge.tsx";
+import { countStates, failuresFirst, resultText } from "./failures-first.ts";
+import { changedQuery, pathTo } from "../router/place.ts";
 
 interface EventTableProps {
   readonly rows: readonly EventSummary[];
@@ -125,4 +127,65 @@ function NoEvents({ isFiltered, hasMore }: Omit<EventTableProps, "rows">): JSX.E
       next="Send one with POST /events, or choose a longer time range."
     />
   );
+}
+
+/** Numbers of deliveries by state, failures first: `1 dead`, `9 delivered`. */
+function DeliveryCounts({ deliveries }: { readonly deliveries: readonly DeliverySummary[] }): JSX.Element {
+  if (deliveries.length === 0) return <span class="quiet">no deliveries</span>;
+  return (
+    <>
+      {countStates(deliveries).map(([state, count]) => (
+        <Badge key={state} state={state} label={`${count} ${state.replaceAll("_", " ")}`} />
+      ))}
+    </>
+  );
+}
+
+interface FirstDeliveryProps {
+  readonly deliveries: readonly DeliverySummary[];
+  /** The partner of the filter; empty for none. */
+  readonly partner: string;
+}
+
+/** The delivery that a person looks for first, with its last result. */
+function FirstDelivery({ deliveries, partner }: FirstDeliveryProps): JSX.Element | null {
+  const [first] = failuresFirst(deliveries, partner);
+  if (first === undefined) return null;
+  const result = resultText(first);
+  return (
+    <>
+      <Link to={partnerPath(first.partner)}>{first.partner}</Link>
+      {result === "" ? null : <span class="quiet"> {result}</span>}
+    </>
+  );
+}
+
+interface DeliveryListProps {
+  readonly eventId: string;
+  readonly deliveries: readonly DeliverySummary[];
+}
+
+/** All deliveries of an event, failures first, a line each. */
+function DeliveryList({ eventId, deliveries }: DeliveryListProps): JSX.Element {
+  return (
+    <ul class="plain delivery-list" aria-label={`Deliveries of ${eventId}`}>
+      {failuresFirst(deliveries).map((delivery) => {
+        const { partner, state } = delivery;
+        return (
+          <li key={partner}>
+            <Badge state={state} />
+            <Link to={deliveryPath(eventId, partner)} label={`Delivery of ${eventId} to ${partner}`}>
+              {partner}
+            </Link>
+            <span class="quiet">{resultText(delivery)}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** The page of an event with the delivery to this partner open. */
+export function deliveryPath(eventId: string, partner: string): string {
+  return pathTo("events", eventId) + changedQuery(new URLSearchParams(), { open: partner });
 }

@@ -3,8 +3,7 @@ import type { JSX } from "preact";
 import { CodeBlock } from "../components/copy-button.tsx";
 import { CsvButton, csvType } from "../components/csv-button.tsx";
 import { Panel } from "../components/panel.tsx";
-import { timesOf, type ExplorerQuery } from "./explorer-query.ts";
-import { curlLine, promqlLine } from "./command-lines.ts";
+import { type ExplorerQuery, timesOf } from "./explorer-query.ts";
 
 interface ExportProps {
   readonly request: ExplorerQuery;
@@ -51,4 +50,26 @@ function withoutExpression(plan: PlanAnswer | undefined): string {
   const { refusal } = plan;
   if (refusal !== null) return `Not available: the query is rejected. ${refusal.title}: ${refusal.detail}`;
   return "Not available: this combination of metric, aggregation and downsample has no equivalent in PromQL.";
+}
+
+/** A word of a POSIX shell, whatever characters it has. */
+export function inShell(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+const token = `-H "Authorization: Bearer $HELIOGRAPH_TOKEN"`;
+
+/** A command line for the same query. The token stays in the environment. @param accept @default JSON */
+export function curlLine(url: string, accept?: string): string {
+  const form = accept === undefined ? "" : ` -H ${inShell(`Accept: ${accept}`)}`;
+  return `curl -sS --fail-with-body ${token}${form} ${inShell(url)}`;
+}
+
+/** A command line that queries Prometheus' API. */
+export function promqlLine(origin: string, expression: string, times: Readonly<Record<string, string>>): string {
+  const fields = Object.entries({ query: expression, ...times }).map(
+    ([name, value]) => ` --data-urlencode ${inShell(`${name}=${value}`)}`,
+  );
+  const url = `${origin}/prometheus/api/v1/query_range`;
+  return `curl -sS --fail-with-body ${token} -G${fields.join("")} ${inShell(url)}`;
 }

@@ -1,23 +1,25 @@
 import type { EventHistory } from "../../api/histories.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
 import { countStates, failuresFirst, isFailed } from "../events/failures-first.ts";
 import { DeliverySection } from "../events/delivery-section.tsx";
-import { PackageSection } from "../events/package-section.tsx";
-import { useRawEvent, type RawEvent } from "../events/use-raw-event.ts";
+import { type RawEvent, useRawEvent } from "../events/use-raw-event.ts";
 import type { PageProps } from "../page-entry.ts";
 import { CopyButton } from "../components/copy-button.tsx";
 import { Facts } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Page, Section } from "../components/page.tsx";
-import { Reading } from "../components/reading.tsx";
+import { Reading, Skeleton } from "../components/reading.tsx";
 import { Badge } from "../components/badge.tsx";
 import { pathTo } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
 import { StartReplay } from "../webhooks/start-replay.tsx";
+import { formatNumber } from "../components/format.ts";
+import { indentJson } from "../events/raw-json.ts";
+import { TextBlock } from "../events/text-block.tsx";
 
 /** While a delivery continues; an ended one is read less often, since replays begin anew. */
 const everySecondsOpen = 3;
@@ -145,4 +147,27 @@ function Deliveries({ history: { deliveries, routed_at: routedAt }, raw }: Deliv
 function openAtFirst(ordered: EventHistory["deliveries"]): readonly string[] {
   const [first] = ordered;
   return first !== undefined && (ordered.length === 1 || isFailed(first)) ? [first.partner] : [];
+}
+
+/** Longer packages are shown as they are. */
+const indentedLengthMax = 256 * 1024;
+
+/** The package as the producer sent it. */
+function PackageSection({ raw: { text: raw, isAbsent } }: { readonly raw: RawEvent }): JSX.Element {
+  const shown = useMemo(() => (raw === undefined || raw.length > indentedLengthMax ? raw : indentJson(raw)), [raw]);
+  return (
+    <Section
+      title="Package"
+      lead={
+        raw === undefined
+          ? undefined
+          : `${formatNumber(new TextEncoder().encode(raw).length)} bytes. Indented for reading; copied as received.`
+      }
+      actions={raw === undefined ? undefined : <CopyButton text={raw} what="the package as received" />}
+    >
+      {raw === undefined && !isAbsent ? <Skeleton what="the package" lines={6} /> : null}
+      {isAbsent ? <p class="lead">The package cannot be shown as it was received. Reload the page.</p> : null}
+      {shown === undefined ? null : <TextBlock text={shown} what="The package" />}
+    </Section>
+  );
 }

@@ -1,13 +1,14 @@
+// The pages besides Home, one file each. Parts that several of them use are elsewhere.
 import type { Quota, QuotaAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { useRead } from "../api/use-read.ts";
 import { Bar } from "../components/bar.tsx";
-import { DataTable, Facts, type Column } from "../components/data-table.tsx";
+import { type Column, DataTable, Facts } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { formatNumber, formatSeconds } from "../components/format.ts";
 import { Page, Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
-import { quotaRows, quotaTone, type QuotaRow } from "../quotas/quota-buckets.ts";
+import type { Tone } from "../components/badge.tsx";
 
 const everySeconds = 5;
 
@@ -67,4 +68,53 @@ function ClassSection({ quota }: { readonly quota: Quota }): JSX.Element {
 function figuresOf({ known_by: source }: Quota): string | undefined {
   if (source === undefined) return undefined;
   return source === "home_pod" ? "all pods" : "this pod's share: the pod that keeps them did not respond";
+}
+
+/** One limit that goes down while requests run. */
+interface QuotaRow {
+  readonly name: string;
+  readonly left: number;
+  readonly most: number;
+  /** How it is refilled. */
+  readonly refill: string;
+}
+
+const requestsName = "Requests";
+const costName = "Cost units";
+
+/** Servers of earlier versions name no metrics. */
+type ReadQuota = Omit<Quota, "metrics"> & Partial<Pick<Quota, "metrics">>;
+
+/** The limits of a class, then those of metrics with separate limits. */
+export function quotaRows(quota: ReadQuota): readonly QuotaRow[] {
+  const { concurrent, metrics = [] } = quota;
+  const running: QuotaRow = {
+    name: "Concurrent requests",
+    left: Math.max(0, concurrent.limit - concurrent.used),
+    most: concurrent.limit,
+    refill: `${formatNumber(concurrent.used)} running in the responding pod`,
+  };
+  const own = metrics.flatMap(({ metric, ...buckets }) =>
+    bucketRows(buckets).map((row) => ({ ...row, name: `${row.name} of ${metric}` })),
+  );
+  return [...bucketRows(quota), running, ...own];
+}
+
+function bucketRows({ requests, cost }: Pick<Quota["metrics"][number], "requests" | "cost">): readonly QuotaRow[] {
+  return [
+    ...(requests === null
+      ? []
+      : [rowOf(requestsName, requests, `${formatNumber(requests.limit_per_second)} a second`)]),
+    ...(cost === null ? [] : [rowOf(costName, cost, `${formatNumber(cost.limit_per_minute)} a minute`)]),
+  ];
+}
+
+function rowOf(name: string, { remaining, burst }: { remaining: number; burst: number }, refill: string): QuotaRow {
+  return { name, left: remaining, most: burst, refill };
+}
+
+/** How a limit is drawn. */
+export function quotaTone({ left, most }: Pick<QuotaRow, "left" | "most">): Tone {
+  if (left <= 0) return "bad";
+  return left < most / 4 ? "warn" : "good";
 }

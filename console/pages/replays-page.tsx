@@ -3,17 +3,18 @@ import type { JSX } from "preact";
 import type { ListPage } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { Badge } from "../components/badge.tsx";
-import { DataTable, type Column } from "../components/data-table.tsx";
+import { type Column, DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Page } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
 import { Reading } from "../components/reading.tsx";
 import { Progress } from "../replays/progress.tsx";
-import { ReplaySelection } from "../replays/replay-selection.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { ReplayLink } from "../webhooks/links.tsx";
+import { formatNumber } from "../components/format.ts";
+import { useFormatTime } from "../components/preferences.tsx";
 
 const pageItems = 50;
 const everySeconds = 5;
@@ -60,3 +61,35 @@ const columns: readonly Column<ReplaySummary>[] = [
   { header: "Selection", cell: (replay) => <ReplaySelection replay={replay} /> },
   { header: "Progress", cell: (replay) => <Progress replay={replay} /> },
 ];
+
+const kindWords: Readonly<Record<ReplaySummary["kind"], string>> = {
+  replay: "deliveries",
+  redrive: "dead letters",
+  acknowledge: "acknowledgement of dead letters",
+};
+
+/** What a replay sends again, with times in the zone that the person chose. */
+function ReplaySelection({ replay }: { readonly replay: ReplaySummary }): JSX.Element {
+  const formatTime = useFormatTime();
+  return <>{replaySelection(replay, formatTime)}</>;
+}
+
+/** What a replay sends again, in words. */
+export function replaySelection(
+  { filter, window, event_ids: ids, kind }: ReplaySummary,
+  formatTime: (at: string) => string,
+): string {
+  const parts = [
+    kindWords[kind],
+    ...(ids === null ? [] : [ids === 1 ? "of 1 event" : `of ${formatNumber(ids)} events`]),
+    ...(window === null ? [] : [windowWords(window, formatTime)]),
+    ...(filter.partners.length === 0 ? [] : [`to ${filter.partners.join(", ")}`]),
+    ...(filter.types.length === 0 ? [] : [`of type ${filter.types.join(", ")}`]),
+    ...(filter.only_failed && kind === "replay" ? ["only failed ones"] : []),
+  ];
+  return parts.join(" ");
+}
+
+function windowWords({ from, to }: NonNullable<ReplaySummary["window"]>, formatTime: (at: string) => string): string {
+  return from === null ? `until ${formatTime(to)}` : `from ${formatTime(from)} to ${formatTime(to)}`;
+}

@@ -3,9 +3,9 @@ import type { JSX } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { Badge } from "../components/badge.tsx";
 import { useRouter } from "../router/router.tsx";
-import type { SearchItem } from "./search-items.ts";
-import { useRecent } from "./use-recent.ts";
+import { itemOfPage, type SearchItem, withRecent } from "./search-items.ts";
 import { useSearchItems } from "./use-search-items.ts";
+import type { PageAddress } from "../router/place.ts";
 
 const textLengthMax = 256;
 
@@ -184,4 +184,14 @@ function Result({ item, index, isSelected, onOpen }: ResultProps): JSX.Element {
       {item.detail === undefined ? null : <Badge state={item.detail} />}
     </li>
   );
+}
+
+/** The items that this tab opened last, the newest first. They are gone with the session. */
+function useRecent({ path, query }: PageAddress): readonly SearchItem[] {
+  const [recent, setRecent] = useState<readonly SearchItem[]>([]);
+  useEffect(() => {
+    const item = itemOfPage(path, query);
+    if (item !== undefined) setRecent((before) => withRecent(before, item));
+  }, [path, query]);
+  return recent;
 }

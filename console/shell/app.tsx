@@ -1,7 +1,8 @@
 // The frame around the pages: sign-in or session, header, navigation. It reads nothing but the rights of the token.
+import type { Me } from "../../api/documents.ts";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { createApiClient } from "../api/client.ts";
+import { type ApiClient, createApiClient } from "../api/client.ts";
 import { SessionContext } from "../api/session-context.ts";
 import { pages } from "../pages.ts";
 import { Announcer } from "../components/announcer.tsx";
@@ -11,10 +12,10 @@ import { takeFragmentToken } from "../sign-in/fragment-token.ts";
 import type { Session } from "../sign-in/session.ts";
 import { leaveEverywhere, tellTabs, useSessionEnd, useTabMessages } from "../sign-in/use-session-end.ts";
 import { SignInPage } from "../sign-in/sign-in-page.tsx";
-import { openWithToken, storedStart, type SignedOut, type Start } from "../sign-in/start-session.ts";
+import { openWithToken, type SignedOut, type Start, storedStart } from "../sign-in/start-session.ts";
 import { Frame } from "./frame.tsx";
 import { Outlet } from "./outlet.tsx";
-import { useMe } from "./use-me.ts";
+import { isAbort } from "../api/problem.ts";
 
 /** The console from its start: sign-in, then the pages. */
 export function App({ start }: { readonly start: Start }): JSX.Element {
@@ -128,4 +129,37 @@ function SignedIn({ session, again, onToken, onLeave }: SignedInProps): JSX.Elem
       </Frame>
     </SessionContext.Provider>
   );
+}
+
+/** Longer than a healthy server needs. Pages that wait for more would be worse than pages that lack the rights. */
+const meMsMax = 2_000;
+
+interface KnownMe {
+  /** Undefined while they are read, and if they cannot be read: each part then shows what is rejected. */
+  readonly me: Me | undefined;
+  /** False until the rights are known or late. A page that was shown earlier would lose parts, and move. */
+  readonly isReady: boolean;
+}
+
+/** Reads the rights of the token. */
+function useMe(api: ApiClient): KnownMe {
+  const [known, setKnown] = useState<KnownMe>({ me: undefined, isReady: false });
+  useEffect(() => {
+    const abort = new AbortController();
+    const late = setTimeout(() => setKnown((before) => ({ ...before, isReady: true })), meMsMax);
+    api
+      .read<Me>("/v1/me", abort.signal)
+      .then(
+        ({ body }) => setKnown({ me: body, isReady: true }),
+        (error: unknown) => {
+          if (!isAbort(error)) setKnown({ me: undefined, isReady: true });
+        },
+      )
+      .finally(() => clearTimeout(late));
+    return () => {
+      clearTimeout(late);
+      abort.abort();
+    };
+  }, [api]);
+  return known;
 }

@@ -1,3 +1,4 @@
+// What several webhook pages share: links, and the way of a request from its dry run to its start.
 import type { DryRun, Replay } from "../../api/replays.ts";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -10,7 +11,6 @@ import { formatNumber } from "../components/format.ts";
 import { ProblemNotice } from "../components/problem-notice.tsx";
 import { pathTo } from "../router/place.ts";
 import { useRouter } from "../router/router.tsx";
-import { deliveries, notesOf, publishedBy } from "./dry-run.ts";
 
 /** A body of `POST /webhooks/replay` or `POST /webhooks/dead-letters/redrive`, without `dry_run`. */
 export type ReplayBody = Readonly<Record<string, unknown>>;
@@ -159,4 +159,24 @@ function Failures({ problem, fault }: FailuresProps): JSX.Element {
       )}
     </>
   );
+}
+
+/** How many deliveries a replay would publish, by its dry run. */
+export function publishedBy({ matched, in_progress, too_old }: DryRun): number {
+  return Math.max(0, matched - in_progress - too_old);
+}
+
+/** What a dry run says besides its count. */
+export function notesOf({ in_progress, too_old, missing, complete }: DryRun): readonly string[] {
+  return [
+    ...(in_progress > 0 ? [`${deliveries(in_progress)} in progress: left as they are.`] : []),
+    ...(too_old > 0 ? [`${deliveries(too_old)} too old: the partner may have forgotten their ids.`] : []),
+    ...(missing > 0 ? [`${formatNumber(missing)} events are not stored any more.`] : []),
+    ...(complete ? [] : ["There are more than a dry run counts; the replay takes those too."]),
+  ];
+}
+
+/** A number of deliveries in words. */
+function deliveries(count: number): string {
+  return count === 1 ? "1 delivery" : `${formatNumber(count)} deliveries`;
 }

@@ -11,7 +11,7 @@ import {
   windowOf,
   type EventFilters,
 } from "../../console/events/event-filters.ts";
-import { replayBody } from "../../console/events/replay-body.ts";
+import { replayBody } from "../../console/pages/events-page.tsx";
 
 const nowMs = Date.parse("2026-03-02T12:00:00Z");
 const day = { from: "2026-03-01T12:00:00.000Z", to: "2026-03-02T12:00:00.000Z" };

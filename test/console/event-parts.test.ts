@@ -3,7 +3,7 @@ import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
 import type { PartnerSummary } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
 import { countStates, failuresFirst, resultText } from "../../console/events/failures-first.ts";
-import { deliveryPath } from "../../console/events/delivery-path.ts";
+import { deliveryPath } from "../../console/events/event-table.tsx";
 import { knownValues } from "../../console/events/use-known-values.ts";
 import { sentBody } from "../../console/events/use-raw-event.ts";
 import { spliceAttempt } from "../../runtime/webhooks/signing/signed-request.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { choicesOf } from "../../console/api/choices.ts";
 import { axisLabels } from "../../console/charts/chart-data.ts";
-import { statsOf, toggleSeries } from "../../console/charts/series-stats.ts";
+import { statsOf, toggleSeries } from "../../console/charts/legend-table.tsx";
 import { explorerQuery, refreshSecondsOf } from "../../console/explorer/explorer-query.ts";
 import { usageByMetric } from "../../console/explorer/metric-usage.ts";
 import { axisUnit, formatOfUnit } from "../../console/explorer/shown-series.ts";

@@ -9,7 +9,7 @@ import {
   labelValuesPath,
   queryText,
 } from "../../console/explorer/explorer-query.ts";
-import { curlLine, inShell, promqlLine } from "../../console/explorer/command-lines.ts";
+import { curlLine, inShell, promqlLine } from "../../console/explorer/export-panel.tsx";
 import { formatOfUnit, seriesLabel, shownSeries } from "../../console/explorer/shown-series.ts";
 
 const nowMs = Date.parse("2026-01-31T12:00:00.000Z");

@@ -1,7 +1,7 @@
 import type { Slo } from "../../api/objectives.ts";
 import { describe, expect, test } from "vitest";
-import { badEventsText, burnReasons } from "../../console/objectives/burn-reasons.ts";
-import { narrowed } from "../../console/objectives/objective-filters.tsx";
+import { badEventsText, burnReasons } from "../../console/objectives/objective-detail.tsx";
+import { narrowed } from "../../console/pages/slos-page.tsx";
 import {
   budgetLeft,
   budgetTone,
@@ -11,7 +11,7 @@ import {
   objectivePath,
   worstFirst,
 } from "../../console/objectives/objective-view.ts";
-import { quotaRows, quotaTone } from "../../console/quotas/quota-buckets.ts";
+import { quotaRows, quotaTone } from "../../console/pages/quotas-page.tsx";
 
 describe("the budget of an objective", () => {
   test.each([

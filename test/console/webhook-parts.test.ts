@@ -2,14 +2,14 @@ import type { AttemptHistory } from "../../api/histories.ts";
 import type { PartnerDetail } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
 import { phasesOf, scaleOf } from "../../console/events/phases.ts";
-import { mergedRows } from "../../console/events/use-live-events.ts";
+import { mergedRows } from "../../console/pages/events-page.tsx";
 import { stateReasons } from "../../console/partners/state-reasons.ts";
 import { tenantsToPing } from "../../console/partners/ping-button.tsx";
 import { attemptsIn, statsRangeOf, statsRanges, statsSeries, statsWindow } from "../../console/partners/stats.ts";
 import { timelineOf } from "../../console/partners/timeline.ts";
 import { formatTime } from "../../console/components/format.ts";
-import { replaySelection } from "../../console/replays/replay-selection.tsx";
-import { notesOf, publishedBy } from "../../console/webhooks/dry-run.ts";
+import { replaySelection } from "../../console/pages/replays-page.tsx";
+import { notesOf, publishedBy } from "../../console/webhooks/start-replay.tsx";
 
 const attempt: AttemptHistory = {
   attempt: 1,
