@@ -94,17 +94,25 @@ const pairsOf = (claims: Claims, events: readonly Stored[], partners: readonly s
 const isForeign = (claims: Claims, partner: string): boolean =>
   partner === nobody || claims.partners?.includes(partner) !== true;
 
+const withoutUrl = (name: string, value: unknown): unknown => (name === "url" ? undefined : value);
+
 type Check = (claims: Claims) => Promise<Pair>;
 
 const history = eventId.map((id): Check => async (claims) => {
   const path = `/webhooks/events/${id}`;
   if (!isVisibleId(claims, id)) return likeNone(claims, { path }, { path: `/webhooks/events/${nothing}` });
   const shown = await setup.ask(claims, { path });
-  const internals = /"pod"|127\.0\.0\.1/u.exec(JSON.stringify(shown));
+  const internals = /"pod"|127\.0\.0\.1/u.exec(JSON.stringify(shown, withoutUrl));
+  const urls = new Set(
+    items(shown, "deliveries").flatMap(({ attempts }) =>
+      (attempts as Items).map(({ request }) => (request as { url: string | null } | undefined)?.url === null),
+    ),
+  );
   const expected = setup.events.filter((event) => event.id === id).flatMap((event) => deliveredTo(claims, event));
   return [
-    { partners: items(shown, "deliveries").map(({ partner }) => partner), internals },
-    { partners: sorted(expected), internals: null },
+    { partners: items(shown, "deliveries").map(({ partner }) => partner), internals, urls },
+    // Whose token names partners sees their endpoints.
+    { partners: sorted(expected), internals: null, urls: new Set([claims.partners === undefined]) },
   ];
 });
 
