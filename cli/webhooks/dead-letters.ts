@@ -1,8 +1,8 @@
 import type { Ack, DeadLetter, DeadLetterCount, DeadLetterCounts } from "../../api/replays.ts";
-import type { Column } from "../api/output.ts";
+import { type Column, createOutput } from "../api/output.ts";
 import { send, sendForJson } from "../api/request.ts";
-import { apiCommand, apiFlags } from "../api/with-api.ts";
-import type { Command } from "../command-line/command.ts";
+import { type ApiArguments, apiArguments, apiCommand, apiFlags, withApi } from "../api/with-api.ts";
+import type { Command, Context, ExitName } from "../command-line/command.ts";
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { plain, say } from "../command-line/terminal.ts";
 import {
@@ -15,7 +15,7 @@ import {
   typeFlag,
   untilFlag,
 } from "./event-forms.ts";
-import { startArguments, type StartArguments, startFlags, startReplay } from "./start-replay.ts";
+import { startArguments, type StartArguments, startFlags, startReplay, yesFlag } from "./start-replay.ts";
 
 const anyPartnerFlag: Flag = { ...partnerFlag, help: "Only dead letters of this partner." };
 
@@ -98,9 +98,16 @@ export const countDeadLettersCommand = apiCommand({
   },
 });
 
-const ownPartnerFlag: Flag = { ...partnerFlag, help: "Partner of the dead letters.", required: true };
-
 const allFlag: Flag = { name: "all", help: "All dead letters visible to the token, without a filter." };
+
+/** Filters of a job; undefined if there is neither a filter nor `--all`, or both. @throws UsageError */
+function selectionOf(given: Given, eventIds: readonly string[]): Readonly<Record<string, unknown>> | undefined {
+  const types = given.list("type");
+  const filters = { ...filtersOf(given), event_ids: eventIds.length > 0 ? eventIds : undefined };
+  const isAny = types.length > 0 || Object.values(filters).some((value) => value !== undefined);
+  if (isAny === given.isSet("all")) return undefined;
+  return { ...filters, types, all: isAny ? undefined : true };
+}
 
 /** `heliograph dlq redrive` */
 export const redriveCommand: Command<StartArguments> = {
@@ -108,39 +115,71 @@ export const redriveCommand: Command<StartArguments> = {
   operands: [{ name: "EVENT", isOptional: true, isRepeated: true }],
   flags: [...filterFlags, { ...typeFlag, multiple: true }, allFlag, ...startFlags, ...apiFlags],
   read: (given, eventIds) => {
-    const isNamed = eventIds.length > 0;
-    const types = given.list("type");
-    const filters = { ...filtersOf(given), event_ids: isNamed ? eventIds : undefined };
-    const isAny = types.length > 0 || Object.values(filters).some((value) => value !== undefined);
-    if (isAny === given.isSet("all")) throw new UsageError("dlq redrive needs either a filter or --all.");
-    const body = { ...filters, types, all: isAny ? undefined : true };
-    return { ...startArguments("dlq redrive", given), body, named: isNamed ? new Set(eventIds).size : undefined };
+    const body = selectionOf(given, eventIds);
+    if (body === undefined) throw new UsageError("dlq redrive needs either a filter or --all.");
+    const named = eventIds.length > 0 ? new Set(eventIds).size : undefined;
+    return { ...startArguments("dlq redrive", given), body, named };
   },
   run: (args, context) => startReplay("/webhooks/dead-letters/redrive", args, context),
 };
 
+const acknowledgeWords = { one: "dead letter", many: "dead letters", confirmation: "Acknowledge them?" } as const;
+
+/** The dead letter of one event, which is acknowledged at once. */
+interface SingleArguments extends ApiArguments {
+  readonly single: Readonly<Record<string, unknown>>;
+}
+
 /** `heliograph dlq ack` */
-export const acknowledgeCommand = apiCommand({
-  summary: "Closes the dead letter of an event that was handled manually.",
-  operands: [{ name: "EVENT" }],
+export const acknowledgeCommand: Command<SingleArguments | StartArguments> = {
+  summary: "Closes dead letters that were handled manually: of one event, or all that match all filters.",
+  operands: [{ name: "EVENT", isOptional: true }],
   flags: [
-    ownPartnerFlag,
+    ...filterFlags,
+    { ...typeFlag, multiple: true },
+    allFlag,
     { name: "note", value: "TEXT", help: "Note for the history about what was done." },
-    { name: "tenant", value: "TENANT", help: "Tenant of the event, if several tenants have an event with this id." },
+    { name: "rate", value: "COUNT", help: "Maximum dead letters per second; defaults to the server's default." },
+    { name: "dry-run", help: "Prints how many would be acknowledged without starting." },
+    yesFlag,
+    { name: "follow", help: "Waits until all are acknowledged and shows progress." },
+    ...apiFlags,
   ],
-  read: (given, [eventId = ""]) => ({
-    request: {
-      event_id: eventId,
-      partner: given.text("partner"),
-      note: given.optional("note"),
-      tenant: given.optional("tenant"),
-    },
-  }),
-  run: async (connection, { request }, output) => {
-    const { body } = await send(connection, { method: "POST", path: "/webhooks/ack", body: request });
-    await output.one<Ack>(body, ackText);
+  read: (given, [eventId]) => {
+    const note = given.optional("note");
+    if (eventId !== undefined)
+      return { ...apiArguments(given), single: { ...singleOf(given), event_id: eventId, note } };
+    const selection = selectionOf(given, []);
+    if (selection === undefined) throw new UsageError("dlq ack needs an event, a filter or --all.");
+    return { ...startArguments("dlq ack", given), body: { ...selection, note }, words: acknowledgeWords };
   },
-});
+  run: (args, context) =>
+    "single" in args ? acknowledgeOne(args, context) : startReplay("/webhooks/dead-letters/ack", args, context),
+};
+
+/** Flags that select or control a job. */
+const valuesOfJobs = ["reason", "since", "until", "type", "rate"] as const;
+const switchesOfJobs = ["all", "dry-run", "follow"] as const;
+
+/** @throws UsageError without a partner, or with a flag of jobs */
+function singleOf(given: Given): Readonly<Record<"partner" | "tenant", string | undefined>> {
+  const [partner, tenant] = [given.optional("partner"), given.optional("tenant")];
+  if (partner === undefined) throw new UsageError("--partner is required for an event.");
+  const other = [
+    ...valuesOfJobs.filter((name) => given.list(name).length > 0),
+    ...switchesOfJobs.filter((name) => given.isSet(name)),
+  ];
+  if (other.length > 0) throw new UsageError(`dlq ack of an event does not accept --${other.join(", --")}.`);
+  return { partner, tenant };
+}
+
+function acknowledgeOne({ connect, format, single }: SingleArguments, { environment }: Context): Promise<ExitName> {
+  return withApi(connect, async (connection) => {
+    const { body } = await send(connection, { method: "POST", path: "/webhooks/ack", body: single });
+    await createOutput(format, environment).one<Ack>(body, ackText);
+    return "done";
+  });
+}
 
 function ackText({ event_id: id, partner, recipient }: Ack): string {
   const told =

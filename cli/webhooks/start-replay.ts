@@ -8,12 +8,23 @@ import { type ApiRequest, send } from "../api/request.ts";
 import { apiArguments, withApi, type ApiArguments } from "../api/with-api.ts";
 import { CommandError, type Context, type ExitName } from "../command-line/command.ts";
 
-/** The request of a replay or a redrive. */
+/** What a job does to what it selects. */
+interface JobWords {
+  readonly one: string;
+  readonly many: string;
+  readonly confirmation: string;
+}
+
+/** The request of a replay, a redrive or an acknowledgement. */
 interface ReplayStart {
   readonly body: Readonly<Record<string, unknown>>;
   /** Number of dead letters that are named. @default none is */
   readonly named?: number | undefined;
+  /** @default {@link deliveryWords} */
+  readonly words?: JobWords;
 }
+
+const deliveryWords: JobWords = { one: "delivery", many: "deliveries", confirmation: "Deliver them again?" };
 
 /** How a command starts a replay. */
 export interface StartArguments extends ApiArguments, ReplayStart {
@@ -29,10 +40,15 @@ export const followFlag = {
   help: "Waits until all deliveries end and shows progress; exits with 1 if one failed.",
 } as const satisfies Flag;
 
+export const yesFlag = {
+  name: "yes",
+  help: "Starts without confirmation. Required without a terminal.",
+} as const satisfies Flag;
+
 export const startFlags = [
   { name: "rate", value: "COUNT", help: "Maximum deliveries per second; defaults to the server's default." },
   { name: "dry-run", help: "Prints what would be delivered without starting." },
-  { name: "yes", help: "Starts without confirmation. Required without a terminal." },
+  yesFlag,
   followFlag,
 ] as const satisfies readonly Flag[];
 
@@ -53,12 +69,13 @@ export function startArguments(command: string, given: Given): Omit<StartArgumen
 /** Counts, asks and starts, according to the flags. */
 export function startReplay(path: string, args: StartArguments, { environment }: Context): Promise<ExitName> {
   const output = createOutput(args.format, environment);
-  const job = { path, body: { ...args.body, rate_per_second: args.ratePerSecond } };
+  const { words = deliveryWords } = args;
+  const job = { path, words, body: { ...args.body, rate_per_second: args.ratePerSecond } };
   return withApi(args.connect, async (connection) => {
     if (args.named !== undefined) await requireNamed(connection, job, args.named);
     if (args.isDryRun) return dryRun(connection, job, output);
     if (!args.isConfirmed && !(await isWanted(connection, job))) return "done";
-    const started = await send(connection, { method: "POST", ...job });
+    const started = await send(connection, { method: "POST", path, body: job.body });
     if (!args.follows) return printReplay(started.body, output);
     const { replay_id: id } = replayOf(started.body);
     say(`replay ${id}`);
@@ -66,7 +83,7 @@ export function startReplay(path: string, args: StartArguments, { environment }:
   });
 }
 
-type ReplayJob = Required<Pick<ApiRequest, "path">> & Pick<ReplayStart, "body">;
+type ReplayJob = Required<Pick<ApiRequest, "path">> & Required<Pick<ReplayStart, "body" | "words">>;
 
 /**
  * Reports events that are named and have nothing to deliver again.
@@ -85,14 +102,14 @@ async function requireNamed(connection: ApiConnection, job: ReplayJob, named: nu
 }
 
 async function dryRun(connection: ApiConnection, job: ReplayJob, output: Output): Promise<ExitName> {
-  await output.one<DryRun>(await countedBody(connection, job), countText);
+  await output.one<DryRun>(await countedBody(connection, job), (counts) => countText(counts, job.words));
   return "done";
 }
 
 async function isWanted(connection: ApiConnection, job: ReplayJob): Promise<boolean> {
   const counts = JSON.parse((await countedBody(connection, job)).toString()) as DryRun;
-  say(countText(counts));
-  if (await confirm("Deliver them again?")) return true;
+  say(countText(counts, job.words));
+  if (await confirm(job.words.confirmation)) return true;
   say("Nothing was started.");
   return false;
 }
@@ -108,7 +125,10 @@ export async function followReplay(connection: ApiConnection, id: string, output
     const { body } = await send(connection, { path: replayPath(id) });
     const replay = replayOf(body);
     const ended = replay.delivered + replay.failed;
-    progress.show(`${progressBar(ended, Math.max(dueOf(replay), replay.published))} delivered, ${replay.status}`);
+    const due = Math.max(dueOf(replay), replay.published);
+    const [done, verb] =
+      replay.acknowledged === undefined ? [ended, "delivered"] : [replay.acknowledged, "acknowledged"];
+    progress.show(`${progressBar(done, due)} ${verb}, ${replay.status}`);
     const isOver = !["queued", "running"].includes(replay.status);
     if (isOver && (ended >= replay.published || replay.status !== "completed")) {
       progress.clear();
@@ -138,15 +158,18 @@ function dueOf({ matched, in_progress: inProgress, too_old: tooOld }: Counts): n
   return matched - inProgress - tooOld;
 }
 
-function countText(counts: DryRun): string {
+function countText(counts: DryRun, { one, many }: JobWords): string {
   const atLeast = counts.complete ? "" : "at least ";
   const due = dueOf(counts);
-  return `${atLeast}${due} ${due === 1 ? "delivery" : "deliveries"}${skippedText(counts)}`;
+  return `${atLeast}${due} ${due === 1 ? one : many}${skippedText(counts)}`;
 }
 
 function replayText(replay: Replay): string {
-  const { replay_id: id, status, published, delivered, failed, detail } = replay;
-  const numbers = `${published} published, ${delivered} delivered, ${failed} failed`;
+  const { replay_id: id, status, published, delivered, failed, acknowledged, detail } = replay;
+  const numbers =
+    acknowledged === undefined
+      ? `${published} published, ${delivered} delivered, ${failed} failed`
+      : `${acknowledged} acknowledged`;
   return `${id} ${status}: ${numbers}${skippedText(replay)}${detail === null ? "" : `; ${plain(detail)}`}`;
 }
 

@@ -302,6 +302,48 @@ describe("heliograph dlq", () => {
     expect(counted.stdout).toMatch(new RegExp(`^PARTNER +REASON +COUNT +OLDEST +NEWEST\n${line}\n$`, "u"));
   });
 
+  test("selects by type, tenant and time, and redrives or acknowledges what matches", async () => {
+    for (const type of ["cli.bulk.one", "cli.bulk.two"])
+      for (const number of [1, 2]) await sendRefused(`evt-${type}-${number}`, type);
+    const bulk = ["--type", "cli.bulk.*"];
+    const lumen = ["--tenant", "lumen", "--since", "1h"];
+    expect(await items("dlq", "list", ...bulk, ...lumen)).toHaveLength(4);
+    const older = await command("dlq", "list", ...bulk, "--until", "1h");
+    expect(older).toMatchObject({ code: 0, stderr: "No dead letters found.\n" });
+    expect(await items("dlq", "counts", ...bulk, "--group-by", "type")).toMatchObject([
+      { type: "cli.bulk.one", count: 2 },
+      { type: "cli.bulk.two", count: 2 },
+    ]);
+    const all = await items("dlq", "list");
+    const dryRun = async (...args: string[]) => (await command("dlq", ...args, "--dry-run")).stdout;
+    expect(await dryRun("redrive", "--all")).toBe(`${all.length} deliveries\n`);
+    expect(await dryRun("ack", "--all")).toBe(`${all.length} dead letters\n`);
+    expect(await dryRun("ack", ...bulk, "--until", "1h")).toBe("0 dead letters\n");
+    refused.delete("cli.bulk.one");
+    const redriven = await command("dlq", "redrive", "--type", "cli.bulk.one", ...lumen, "--yes", "--follow");
+    expect(redriven).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(" completed: 2 published, 2 delivered"),
+    });
+    expect(await dryRun("ack", ...bulk, ...lumen)).toBe("2 dead letters\n");
+    const reason = ["--reason", "status_404", ...partnerArgs, "--note", "booked by hand"];
+    const acked = await command("dlq", "ack", ...bulk, ...reason, ...lumen, "--yes", "--follow");
+    expect(acked).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+ completed: 2 acknowledged\n$/u) });
+    expect(await items("dlq", "list")).toHaveLength(all.length - 4);
+  });
+
+  test.each([
+    ["dlq redrive --yes", "dlq redrive needs either a filter or --all."],
+    ["dlq redrive --all --reason age --yes", "dlq redrive needs either a filter or --all."],
+    ["dlq ack --yes", "dlq ack needs an event, a filter or --all."],
+    ["dlq ack --all --tenant lumen --yes", "dlq ack needs an event, a filter or --all."],
+    ["dlq ack --reason age", "dlq ack needs --yes or --dry-run without a terminal."],
+    ["dlq ack evt-1", "--partner is required for an event."],
+    ["dlq ack evt-1 --partner a/b --type x --dry-run", "dlq ack of an event does not accept --type, --dry-run."],
+  ])("%s is rejected", async (line, sentence) => {
+    await expect(readArguments(line.split(" "), {})).rejects.toThrow(sentence);
+  });
+
   test("names an unknown partner", async () => {
     const { code, stderr } = await command("dlq", "list", "--partner", "default/nobody");
     expect({ code, stderr }).toEqual({ code: 11, stderr: expect.stringContaining("404 partner_not_found") });
