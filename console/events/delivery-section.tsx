@@ -7,9 +7,8 @@ import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { Link } from "../router/router.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
 import { AttemptDetails } from "./attempt-details.tsx";
-import { resultText } from "./failures-first.ts";
-import { scaleOf } from "./phases.ts";
-import { waitWhy } from "./wait-why.ts";
+import { resultText, waitWhy } from "./failures-first.ts";
+import { scaleOf } from "./waterfall.tsx";
 
 /** Attempts that are shown at once; a replayed event may have many. */
 const attemptsShownMax = 50;

@@ -1,6 +1,5 @@
 // Which deliveries of an event come first, and how they are counted.
-import type { DeliveryState, DeliverySummary } from "../../api/histories.ts";
-import { waitWhy } from "./wait-why.ts";
+import type { DeliveryHistory, DeliveryState, DeliverySummary } from "../../api/histories.ts";
 
 /** What a person looks for first: failures, then what waits, then what is done. */
 const ranks: Readonly<Record<DeliveryState, number>> = {
@@ -57,4 +56,23 @@ export function resultText({ state, reason, status, attempts, waiting }: LastRes
     ...(attempts > 1 ? [`${attempts} attempts`] : []),
     ...(wait === undefined ? [] : [wait]),
   ].join(", ");
+}
+
+const sentences: Readonly<Record<string, string>> = {
+  held: "The partner is held",
+  paused: "The partner is paused",
+  disabled: "The endpoint responded 410, which disabled the partner",
+  keyless: "No signing key of the partner is valid now",
+  circuit_open: "The circuit breaker of the partner is open",
+  rate_limited: "A Retry-After of the partner pauses its deliveries",
+};
+
+/**
+ * What keeps the partner of a delivery waiting; undefined when only the delivery itself waits.
+ * @param waiting undefined from servers of earlier versions
+ */
+export function waitWhy(waiting: DeliveryHistory["waiting"] | undefined): string | undefined {
+  if (waiting === undefined || waiting === null || !Object.hasOwn(sentences, waiting.kind)) return undefined;
+  const showsReason = waiting.kind === "held" || waiting.kind === "circuit_open";
+  return `${sentences[waiting.kind]}${showsReason && waiting.reason !== null ? `: ${waiting.reason}` : ""}`;
 }

@@ -1,6 +1,6 @@
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { QueryAnswer } from "../../api/queries.ts";
-import type { PlanAnswer } from "../../api/quotas.ts";
+import type { CheaperQuery, PlanAnswer } from "../../api/quotas.ts";
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { choicesOf } from "../api/choices.ts";
@@ -11,8 +11,7 @@ import { Empty } from "../components/empty.tsx";
 import { Panel } from "../components/panel.tsx";
 import { Reading } from "../components/reading.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
-import { type ExplorerQuery, queryText, refreshSecondsOf } from "./explorer-query.ts";
-import { CheaperButton } from "./cheaper-button.tsx";
+import { cheaperChange, cheaperWords, type ExplorerQuery, queryText, refreshSecondsOf } from "./explorer-query.ts";
 import { CostFacts, PlanFacts } from "./plan-facts.tsx";
 import { ExportPanel } from "./export-panel.tsx";
 import { QueryResult } from "./query-result.tsx";
@@ -178,4 +177,16 @@ function limitText({ cost, class: name, budget }: PlanAnswer): string {
   const estimate = cost === null ? "" : `Estimated cost: ${formatNumber(cost)} units. `;
   const left = `Class ${name ?? "of the query"} has ${formatNumber(remaining)} of ${formatNumber(limit)} units left.`;
   return `${estimate}${left} A shorter time range, a coarser step or fewer groups cost less.`;
+}
+
+/** Runs the cheaper query that the server suggests. */
+function CheaperButton({ suggestion }: { readonly suggestion: CheaperQuery }): JSX.Element | null {
+  const state = useQueryState();
+  const change = cheaperChange(suggestion);
+  if (Object.keys(change).length === 0) return null;
+  return (
+    <button type="button" class="primary" onClick={() => state.set({ ...change, page: null, run: null })}>
+      Run with {cheaperWords(suggestion)}
+    </button>
+  );
 }

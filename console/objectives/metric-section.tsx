@@ -12,8 +12,7 @@ import { explorerQuery, queryText } from "../explorer/explorer-query.ts";
 import { axisUnit, formatOfUnit, shownSeries } from "../explorer/shown-series.ts";
 import { windowOf } from "../explorer/time-window.ts";
 import { Link } from "../router/router.tsx";
-import { explorerPath, isBurning } from "./objective-view.ts";
-import { windowText } from "./window-text.ts";
+import { explorerPath, isBurning, windowText } from "./objective-view.ts";
 
 /** A day, unless a tier burns over a longer window. */
 const windowUsual = "24h";

@@ -12,8 +12,6 @@ import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
-import { windowText } from "./window-text.ts";
-import { formatSli } from "./format-sli.ts";
 import { MetricSection } from "./metric-section.tsx";
 import { BudgetBar, ObjectiveStatus, Sli } from "./objective-table.tsx";
 import {
@@ -21,9 +19,11 @@ import {
   burnDown,
   explorerPath,
   fallingSince,
+  formatSli,
   isBurning,
   narrowing,
   secondsLeft,
+  windowText,
 } from "./objective-view.ts";
 import { RegionBurn } from "./region-burn.tsx";
 

@@ -7,9 +7,7 @@ import { DataTable, type Column } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { formatNumber, formatShare, formatWord } from "../components/format.ts";
 import { Link, useQueryState } from "../router/router.tsx";
-import { formatSli } from "./format-sli.ts";
-import { windowText } from "./window-text.ts";
-import { budgetLeft, budgetTone, objectivePath, worstFirst } from "./objective-view.ts";
+import { budgetLeft, budgetTone, formatSli, objectivePath, windowText, worstFirst } from "./objective-view.ts";
 
 const toneOfStatus = { critical: "bad", insufficient_data: "quiet" } as const;
 

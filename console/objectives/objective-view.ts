@@ -2,6 +2,8 @@ import type { Slo, SloHistoryAnswer, SloStatesByRank } from "../../api/objective
 import type { ChartSeries } from "../charts/chart-data.ts";
 import type { Tone } from "../components/badge.tsx";
 import { changedQuery, pathTo } from "../router/place.ts";
+import { formatSeconds } from "../components/format.ts";
+import { secondsOf } from "../explorer/explorer-query.ts";
 
 /** Parameters that narrow objectives, in the address and in the API. */
 export const objectiveParameters = ["domain", "region", "tenant", "environment"] as const;
@@ -101,4 +103,17 @@ export function explorerPath({ metric, tenant, regions }: Slo, window: string): 
     ...(others.length > 0 ? { group_by: "region" } : { "filter[region]": only ?? "" }),
     range: window,
   })}`;
+}
+
+const shares = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 3 });
+
+/** A share of events as percent with up to three decimals, since objectives differ in them; a dash for none. */
+export function formatSli(share: number | null | undefined): string {
+  return share === null || share === undefined || Number.isNaN(share) ? "–" : shares.format(share);
+}
+
+/** A window of the API, such as `1008m`, as `16 h 48 min`. */
+export function windowText(window: string): string {
+  const seconds = secondsOf(window);
+  return seconds === undefined ? window : formatSeconds(seconds);
 }

@@ -6,15 +6,16 @@ import { CopyButton } from "../components/copy-button.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Page } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
-import { explorerQuery } from "../explorer/explorer-query.ts";
+import { explorerQuery, type ExplorerQuery, refreshIntervals, timesOf } from "../explorer/explorer-query.ts";
 import { CatalogTable, metricPath } from "../explorer/catalog-table.tsx";
 import { QueryForm } from "../explorer/query-form.tsx";
 import { QueryView } from "../explorer/query-view.tsx";
-import { TimeControls } from "../explorer/time-controls.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 import { Badge } from "../components/badge.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { changedQuery, pathTo } from "../router/place.ts";
+import { TimeRangePicker } from "../components/time-range.tsx";
+import { moveWindow, widenWindow, windowChange, windowOf } from "../explorer/time-window.ts";
 
 const secondMs = 1_000;
 
@@ -123,5 +124,65 @@ function Deprecation({ entry }: { readonly entry: CatalogEntry }): JSX.Element |
         </>
       )}
     </p>
+  );
+}
+
+interface TimeControlsProps {
+  readonly request: ExplorerQuery;
+  readonly nowMs: number;
+  readonly onRefresh: () => void;
+}
+
+/** The time range of a chart, steps to its neighbours, and how often it is read again. */
+function TimeControls({ request, nowMs, onRefresh }: TimeControlsProps): JSX.Element {
+  const state = useQueryState();
+  const shown = windowOf(timesOf(request, nowMs));
+  const isLive = request.range !== "";
+  const steps = [
+    ["Earlier", () => shown && moveWindow(shown, -1, nowMs)],
+    ["Later", () => shown && moveWindow(shown, 1, nowMs)],
+    ["Zoom out", () => shown && widenWindow(shown, nowMs)],
+  ] as const;
+  return (
+    <div class="time-controls">
+      <TimeRangePicker standard="1h" />
+      <div class="actions">
+        {steps.map(([label, next]) => (
+          <button
+            key={label}
+            type="button"
+            class="small"
+            disabled={shown === undefined || (label === "Later" && isLive)}
+            onClick={() => {
+              const changed = next();
+              if (changed !== undefined) state.set(windowChange(changed));
+            }}
+          >
+            {label}
+          </button>
+        ))}
+      </div>
+      <div class="actions">
+        <button type="button" class="small" onClick={onRefresh}>
+          Refresh
+        </button>
+        <label class="inline-field">
+          <span>Auto-refresh</span>
+          <select
+            class="small"
+            value={request.refresh}
+            disabled={!isLive}
+            onChange={(event) => state.set({ refresh: event.currentTarget.value }, true)}
+          >
+            <option value="">Off</option>
+            {refreshIntervals.map(({ name, label }) => (
+              <option key={name} value={name}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+    </div>
   );
 }

@@ -1,3 +1,4 @@
+// Edits before they are applied: what they change, exactly and as a simulation. Applying them is kubectl's business.
 import type { PreviewedEvents } from "../../api/previews.ts";
 import type { JSX } from "preact";
 import { DataTable } from "../components/data-table.tsx";

@@ -1,6 +1,5 @@
 import type { ConsoleConfig } from "../../api/console.ts";
 import { basePath } from "../router/place.ts";
-import { takeFragmentToken } from "./fragment-token.ts";
 import type { IssuerClient } from "./issuer-sign-in.ts";
 import { takePendingSignIn } from "./pending-sign-in.ts";
 import { createTokenSession, type Session } from "./session.ts";
@@ -98,4 +97,15 @@ async function readConfig(): Promise<{ readonly config: ConsoleConfig; readonly 
 export function skewOf(date: string | null, nowMs: number): number {
   const seconds = Math.round((Date.parse(date ?? "") - nowMs) / 1_000);
   return Math.abs(seconds) >= skewSecondsMin ? seconds : 0;
+}
+
+/**
+ * Takes the token out of an address such as `/console/#token=…` and erases it there at once, before anything else can
+ * read, store or share the address. Undefined without one.
+ */
+export function takeFragmentToken(place: Location, past: History): string | undefined {
+  const token = new URLSearchParams(place.hash.slice(1)).get("token");
+  if (token === null) return undefined;
+  past.replaceState(null, "", place.pathname + place.search);
+  return token === "" ? undefined : token;
 }

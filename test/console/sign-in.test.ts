@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createTokenSession } from "../../console/sign-in/session.ts";
-import { takeFragmentToken } from "../../console/sign-in/fragment-token.ts";
 import { storePendingSignIn, takePendingSignIn } from "../../console/sign-in/pending-sign-in.ts";
 import { isInForce } from "../../console/sign-in/session-store.ts";
-import { skewOf } from "../../console/sign-in/start-session.ts";
+import { skewOf, takeFragmentToken } from "../../console/sign-in/start-session.ts";
 
 /** What the functions use of a browser's storage. */
 function storage(stored: Readonly<Record<string, string>> = {}): Storage {

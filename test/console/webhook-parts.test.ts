@@ -1,7 +1,7 @@
 import type { AttemptHistory } from "../../api/histories.ts";
 import type { PartnerDetail } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
-import { phasesOf, scaleOf } from "../../console/events/phases.ts";
+import { phasesOf, scaleOf } from "../../console/events/waterfall.tsx";
 import { mergedRows } from "../../console/pages/events-page.tsx";
 import { stateReasons } from "../../console/partners/state-reasons.ts";
 import { tenantsToPing } from "../../console/partners/ping-button.tsx";

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { waitWhy } from "../../../../console/events/wait-why.ts";
+import { waitWhy } from "../../../../console/events/failures-first.ts";
 import {
   createCachedBlock,
   createFindBlock,
