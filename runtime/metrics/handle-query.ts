@@ -1,5 +1,5 @@
 // Handles one query, step by step. Selectors, which are queries too, share its sources and its read of a plan.
-import type { TimeSlices } from "../../limits/time-slices.ts";
+import type { TimeSlices } from "../../limits/clock.ts";
 import { ApiError } from "../errors/api-error.ts";
 import {
   type AdmitQueries,

@@ -1,5 +1,5 @@
 // Wires Prometheus' HTTP API over the metrics API. The rooms of `prometheus/` do its work.
-import { createTimeSlices } from "../../limits/time-slices.ts";
+import { createTimeSlices } from "../../limits/clock.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { version } from "../version.ts";
 import { handleExemplars } from "./exemplars.ts";

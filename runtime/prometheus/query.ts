@@ -1,4 +1,4 @@
-import type { TimeSlices } from "../../limits/time-slices.ts";
+import type { TimeSlices } from "../../limits/clock.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import type { SelectorsRequest, SelectorsResult, SelectorTimes } from "../metrics/request/selector.ts";
 import type { CompiledExpression, Program } from "./compile/program.ts";

@@ -1,6 +1,6 @@
 // Results in the JSON of Prometheus' HTTP API. Errors and look-ups are elsewhere.
 import { seriesMax } from "../../api/queries.ts";
-import type { TimeSlices } from "../../limits/time-slices.ts";
+import type { TimeSlices } from "../../limits/clock.ts";
 import { invalidField } from "../errors/api-error.ts";
 import { type Evaluated, type ResultSeries, sortedEntries } from "./evaluate/evaluate.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createTimeSlices, sliceMs } from "../../limits/time-slices.ts";
+import { createTimeSlices, sliceMs } from "../../limits/clock.ts";
 
 /** Items that each take some milliseconds of a clock. */
 function* work(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTimeSlices } from "../../limits/time-slices.ts";
+import { createTimeSlices } from "../../limits/clock.ts";
 import { compileExpression } from "../../runtime/prometheus/compile/compile.ts";
 import { evaluate } from "../../runtime/prometheus/evaluate/evaluate.ts";
 import { parseExpression } from "../../runtime/prometheus/language/parse-expression.ts";

@@ -12,17 +12,14 @@ import {
   type Cardinality,
   type Costs,
   createCardinality,
-  divided,
   expectedCosts,
   requestTokens,
   totalCost,
-  type UsageKey,
-  usageKeyText,
-  type UsageSums,
 } from "./cost.ts";
 import { suggestionWithin } from "./quota-rejections.ts";
 import { type AdmittedRequest, createQuotas, type QuotaState } from "./quotas.ts";
 import { chargesOf, type QuotaClient, type RequestCost } from "./token-source.ts";
+import { type ChargedQuery, countBytes, countQuery, type CountUsage, rememberMetrics } from "./usage-counts.ts";
 
 /** The reads of one query. */
 export interface QueryReads {
@@ -103,9 +100,6 @@ export interface Admission {
   /** Returns the allocated tokens of this pod to their owner pods. */
   stop(): void;
 }
-
-/** Receives the usage of admitted requests. */
-type CountUsage = (key: UsageKey, sums: Partial<UsageSums>) => void;
 
 /**
  * Creates an admission with full quotas.
@@ -243,12 +237,9 @@ function admittedOf(
       isCharged = true;
       admitted.settle(addedCosts(charged.map((own) => own.costs)));
     },
-    sent: (bytes) => {
+    sent(bytes) {
       const keys = plans.flatMap((plan) => metricsOfPlan(plan, client.client)).map(({ key }) => key);
-      for (const [index, own] of divided(bytes, keys.length).entries()) {
-        const key = keys[index];
-        if (key !== undefined) countUsage(key, { bytes: own });
-      }
+      countBytes(keys, bytes, countUsage);
     },
     end() {
       admitted.end();
@@ -261,58 +252,6 @@ function admittedOf(
       }
     },
   };
-}
-
-/** The charge of a query, and the share of its points that were not cached. */
-interface ChargedQuery {
-  readonly costs: Costs;
-  readonly share: number;
-}
-
-/** One metric of a plan, for its usage. */
-interface MetricOfPlan {
-  readonly key: UsageKey;
-  /** A point counts once for each range query. */
-  readonly points: number;
-}
-
-/** The metrics of a plan, which a repeat query has again. */
-function rememberMetrics(): (plan: Plan, client: string) => readonly MetricOfPlan[] {
-  const known = new WeakMap<Plan, { readonly client: string; readonly metrics: readonly MetricOfPlan[] }>();
-  return (plan, client) => {
-    const before = known.get(plan);
-    if (before?.client === client) return before.metrics;
-    const metrics = metricsOf(plan, client);
-    known.set(plan, { client, metrics });
-    return metrics;
-  };
-}
-
-function metricsOf({ query, grid, parts }: Plan, client: string): readonly MetricOfPlan[] {
-  const { tenant, quota, metrics } = query;
-  return metrics.map(({ entry }) => {
-    const key = { client, tenant, metric: entry.metric.id, queryClass: quota.queryClass };
-    const own = parts.filter(({ metric }) => metric.entry.metric.id === key.metric);
-    const ranges = own.reduce((sum, part) => sum + part.ranges.length, 0);
-    return { key: { ...key, text: usageKeyText(key) }, points: grid.count * ranges };
-  });
-}
-
-function countQuery(
-  metrics: readonly MetricOfPlan[],
-  { costs, share, estimates }: ChargedQuery & { readonly estimates: Costs | undefined },
-  countUsage: CountUsage,
-): void {
-  for (const { key, points } of metrics) {
-    countUsage(key, {
-      requests: 1,
-      points,
-      cachedPoints: points - Math.round(points * share),
-      bytes: 0,
-      estimate: estimates?.get(key.metric) ?? 0,
-      cost: costs.get(key.metric) ?? 0,
-    });
-  }
 }
 
 /** A request that was admitted. */

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { queryDeadlineMsDefault, type RuntimeConfig } from "../../../crds/config.ts";
 import { type CacheBytes, usualCaches } from "../../../limits/memory-plan.ts";
-import { createTimeSlices } from "../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../limits/clock.ts";
 import { type Pods, singlePod } from "../../pods/pods.ts";
 import { tracedReads } from "../../stores/read-middleware.ts";
 import { createStoreSet, type Stores } from "../../stores/store.ts";
@@ -18,7 +18,7 @@ import {
   runAdmitted,
 } from "../admission/admission.ts";
 import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
-import { UsageCounts } from "../admission/cost.ts";
+import { UsageCounts } from "../admission/usage-counts.ts";
 import { type Caller, classOf } from "../authorization/access.ts";
 import { createBackgroundRefreshes, createHitRatios, createReadCache, type ReadCache } from "../cache/read-cache.ts";
 import { indexCatalogs, storesByKey } from "../catalog-index.ts";

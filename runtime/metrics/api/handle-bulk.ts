@@ -4,7 +4,7 @@ import { ApiError } from "../../errors/api-error.ts";
 import { queryBytesMax, type ReadDeadline } from "../../stores/limits/fan-out.ts";
 import { type ReadMemo, shareReads } from "../../stores/read-middleware.ts";
 import { type Admission, type AdmitQueries, runAdmitted } from "../admission/admission.ts";
-import { divided } from "../admission/cost.ts";
+import { divided } from "../admission/usage-counts.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
 import { type Caller, classOf } from "../authorization/access.ts";
 import { handleQuery, type QuerySources } from "../handle-query.ts";

@@ -6,7 +6,7 @@ import { percentileOf } from "../../../limits/percentile.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { createTracedHistogram } from "../../tracing/traced-histogram.ts";
 import { type StartedSpan, startSpan, type Tracer } from "../../tracing/tracer.ts";
-import type { UsageCounts } from "../admission/cost.ts";
+import type { UsageCounts } from "../admission/usage-counts.ts";
 import type { PointCounts } from "../cache/read-cache.ts";
 import type { AgeHeaders, MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";

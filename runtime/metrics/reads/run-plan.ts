@@ -1,7 +1,7 @@
 // Runs a plan: store middleware, reads of parts, bulkheads, region status and exemplars. The bodies and headers of
 // responses are elsewhere.
 import type { Exemplar, RegionState } from "../../../api/queries.ts";
-import type { TimeSlices } from "../../../limits/time-slices.ts";
+import type { TimeSlices } from "../../../limits/clock.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { type ByteBudget, createByteBudget, fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store.ts";

@@ -1,7 +1,7 @@
 // Bodies and headers of queries, of the catalog and of explanations, with the cached responses and page snapshots.
 // It reads no store.
 import type { QueryItem } from "../../../api/queries.ts";
-import type { TimeSlices } from "../../../limits/time-slices.ts";
+import type { TimeSlices } from "../../../limits/clock.ts";
 import type { ErrorBounds } from "../merge/quantile.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";

@@ -4,7 +4,8 @@ import { type FanOutOptions, queryBytesMax } from "../../stores/limits/fan-out.t
 import { type ReadMemo, shareReads, tracedReads } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store.ts";
 import type { Admission } from "../admission/admission.ts";
-import { divided, totalCost, type UsageKey } from "../admission/cost.ts";
+import { totalCost } from "../admission/cost.ts";
+import { countBytes, type UsageKey } from "../admission/usage-counts.ts";
 import { pointsOf } from "../response/cached-response.ts";
 import type { Caller } from "../authorization/access.ts";
 import type { RequestContext } from "../metrics-api.ts";
@@ -66,10 +67,7 @@ export function viewUsage(plans: readonly SloPlan[], caller: Caller, { count }: 
     return [{ client: caller.client, tenant, metric: view.slo.metric, queryClass: quota.queryClass }];
   };
   return {
-    sent(bytes) {
-      const keys = plans.flatMap(keyOf);
-      for (const [index, own] of divided(bytes, keys.length).entries()) count(keys[index] as UsageKey, { bytes: own });
-    },
+    sent: (bytes) => countBytes(plans.flatMap(keyOf), bytes, count),
     read: (read) => void (views = read.map(({ plan, hit }) => ({ plan, hit }))),
     end() {
       for (const { plan, hit } of views) {

@@ -1,7 +1,7 @@
 import { usageRowsMax, type UsageAnswer, type UsageItem } from "../../../api/usage.ts";
-import { createTimeSlices } from "../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../limits/clock.ts";
 import { ApiError } from "../../errors/api-error.ts";
-import { addUsage, hourMs, type UsageHour, type UsageRow, type UsageSums } from "../admission/cost.ts";
+import { addUsage, hourMs, type UsageHour, type UsageRow, type UsageSums } from "../admission/usage-counts.ts";
 import { accessOf, allows, type Access, type Caller, usageScope } from "../authorization/access.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { formatTime } from "../request/time.ts";

@@ -1,7 +1,7 @@
 // The usage of clients: hourly rows in a stream, and the figures of the last minutes. Counts are in `admission/`.
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { queryClasses } from "../../../crds/config.ts";
-import { type UsageHour, type UsageRow, usageSums } from "../admission/cost.ts";
+import { type UsageHour, type UsageRow, usageSums } from "../admission/usage-counts.ts";
 
 /** The stored hourly usage of all pods. Every method throws an Error when NATS does not respond. */
 export interface UsageStore {

@@ -1,7 +1,7 @@
 import { usageGroups, usageHours } from "../../../api/usage.ts";
 import { queryClasses } from "../../../crds/config.ts";
 import { invalidField } from "../../errors/api-error.ts";
-import { hourMs, type UsageHour } from "../admission/cost.ts";
+import { hourMs, type UsageHour } from "../admission/usage-counts.ts";
 import { type Parameters, readOne, readWord, rejectUnknown } from "../request/parameters.ts";
 import { shown } from "../request/known-names.ts";
 import { endAt, parseDuration, parseRequestedTime, timeAt, wrongTime } from "../request/time.ts";

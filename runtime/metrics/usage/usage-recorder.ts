@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { runPeriodically } from "../../../limits/clock.ts";
 import type { Pods } from "../../pods/pods.ts";
-import type { UsageCounts } from "../admission/cost.ts";
+import type { UsageCounts } from "../admission/usage-counts.ts";
 import type { UsageStore } from "./usage-message.ts";
 import { readRecentUsage, type RecentUsage, UsageWindow } from "./usage-window.ts";
 import { hourRowsMax, UsageWriter } from "./usage-writer.ts";

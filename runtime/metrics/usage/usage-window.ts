@@ -1,5 +1,5 @@
 import type { HealthAnswer } from "../../../api/catalog.ts";
-import type { TakenUsage } from "../admission/cost.ts";
+import type { TakenUsage } from "../admission/usage-counts.ts";
 
 /** Cost of a metric for one tenant. The tenant is empty for those beyond a bound. */
 export type MetricCost = readonly [tenant: string, metric: string, cost: number, requests: number];

@@ -1,4 +1,4 @@
-import { hourMs, type TakenUsage, type UsageHour, type UsageRow, UsageRows } from "../admission/cost.ts";
+import { hourMs, type TakenUsage, type UsageHour, type UsageRow, UsageRows } from "../admission/usage-counts.ts";
 import { encodeUsage, type UsagePlace, type UsageStore } from "./usage-message.ts";
 
 /** Most rows of all pods in an hour. Beyond it, clients and metrics are counted together. */

@@ -1,5 +1,5 @@
 // The operators of expressions over the series of selectors, stamp by stamp. It reads no store and writes no text.
-import type { TimeSlices } from "../../../limits/time-slices.ts";
+import type { TimeSlices } from "../../../limits/clock.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { labelsKey } from "../../metrics/planning/plan.ts";
 import type { SelectorSeries, SelectorsResult } from "../../metrics/request/selector.ts";

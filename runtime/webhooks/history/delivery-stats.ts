@@ -4,7 +4,7 @@ import {
   type DeliveryStatsRow,
   type DeliveryTotals,
 } from "../../../api/delivery-stats.ts";
-import { createTimeSlices } from "../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../limits/clock.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { cellsMax, durationOf, firstBucket, rollupCounters, type RollupCounter } from "../event-index/rollups.ts";
 import { includesTenant } from "../events/tenants.ts";

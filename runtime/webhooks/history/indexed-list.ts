@@ -1,7 +1,7 @@
 import type { ListedState } from "../../../api/histories.ts";
 import type { EventSummary } from "../../../api/histories.ts";
 import type { HeldReason } from "../../../crds/config.ts";
-import { createTimeSlices } from "../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../limits/clock.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { EventIndex, IndexView } from "../event-index/event-index.ts";
 import type { RowKind } from "../event-index/index-message.ts";

@@ -1,5 +1,5 @@
 import type { PartnerRecent } from "../../../api/partner-health.ts";
-import { createTimeSlices } from "../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../limits/clock.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { cellsMax, minuteMs, rollupCounters } from "../event-index/rollups.ts";
 import { includesTenant } from "../events/tenants.ts";

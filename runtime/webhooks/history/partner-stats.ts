@@ -1,6 +1,6 @@
 import type { PartnerStatsPoint } from "../../../api/partners.ts";
 import { percentileOf } from "../../../limits/percentile.ts";
-import { createTimeSlices } from "../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../limits/clock.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { type RowKind, rowKinds } from "../event-index/index-message.ts";
 import { includesTenant } from "../events/tenants.ts";

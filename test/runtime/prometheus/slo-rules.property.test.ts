@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { MetricConfig, SloConfig } from "../../../crds/config.ts";
-import { createTimeSlices } from "../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../limits/clock.ts";
 import type { MetricSelector, SelectorSeries } from "../../../runtime/metrics/request/selector.ts";
 import {
   assessSlo,

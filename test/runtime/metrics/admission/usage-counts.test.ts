@@ -9,7 +9,7 @@ import {
   UsageRows,
   usageSums,
   type UsageSums,
-} from "../../../../runtime/metrics/admission/cost.ts";
+} from "../../../../runtime/metrics/admission/usage-counts.ts";
 
 const name = constantFrom("a", "b", "c", "d", "e", "f");
 const anyKey = record({ client: name, tenant: name, metric: name, queryClass: constantFrom(...queryClasses) });

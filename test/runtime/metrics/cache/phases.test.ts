@@ -1,7 +1,7 @@
 import { array, assert, asyncProperty, constantFrom, integer, oneof, record } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { usualCaches } from "../../../../limits/memory-plan.ts";
-import { createTimeSlices } from "../../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/clock.ts";
 import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts";
 import { createReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog-index.ts";

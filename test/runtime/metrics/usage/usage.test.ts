@@ -2,7 +2,12 @@ import { array, assert, asyncProperty, constantFrom, integer, nat, record, subar
 import { describe, expect, test } from "vitest";
 import { type UsageAnswer, usageGroups } from "../../../../api/usage.ts";
 import { queryClasses } from "../../../../crds/config.ts";
-import { hourMs, UsageCounts, type UsageKey, type UsageSums } from "../../../../runtime/metrics/admission/cost.ts";
+import {
+  hourMs,
+  UsageCounts,
+  type UsageKey,
+  type UsageSums,
+} from "../../../../runtime/metrics/admission/usage-counts.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { readUsage } from "../../../../runtime/metrics/usage/read-usage.ts";
 import { readUsageQuery } from "../../../../runtime/metrics/usage/usage-query.ts";

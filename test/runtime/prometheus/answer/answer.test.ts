@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createTimeSlices } from "../../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/clock.ts";
 import { makeResponse, numberText, type ResponseOptions, timeText } from "../../../../runtime/prometheus/response.ts";
 import type { Evaluated, ResultSeries } from "../../../../runtime/prometheus/evaluate/evaluate.ts";
 

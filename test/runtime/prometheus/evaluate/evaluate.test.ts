@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createTimeSlices } from "../../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/clock.ts";
 import { evaluate, type Evaluated } from "../../../../runtime/prometheus/evaluate/evaluate.ts";
 import {
   evaluatePlain,

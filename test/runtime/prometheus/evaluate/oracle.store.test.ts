@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createTimeSlices } from "../../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/clock.ts";
 import { makeResponse } from "../../../../runtime/prometheus/response.ts";
 import { startPrometheus, type PrometheusHandle } from "../../../support/prometheus.ts";
 import { remoteWrite, type WrittenSeries } from "../../../support/remote-write.ts";

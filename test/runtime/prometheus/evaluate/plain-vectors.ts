@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { createTimeSlices } from "../../../../limits/time-slices.ts";
+import { createTimeSlices } from "../../../../limits/clock.ts";
 import type { SelectorSeries, SelectorsResult } from "../../../../runtime/metrics/request/selector.ts";
 import type { Program } from "../../../../runtime/prometheus/compile/program.ts";
 import {
