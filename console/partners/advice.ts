@@ -20,7 +20,7 @@ const edits: Readonly<Record<string, string>> = {
   rate_limited: "Deliveries resume at that time. If it happens often, lower spec.delivery.rate.",
   circuit_open:
     "Deliveries resume once a probe succeeds. Look at the failed deliveries, then fix the endpoint or its URL.",
-  failing: "Failed attempts are retried. Look at the failed deliveries, then fix the endpoint or its URL.",
+  failing: "Look at the failed deliveries, fix the endpoint or its URL, then redrive what is no longer retried.",
 };
 
 /** Advice for the health of a partner; undefined if it is healthy and its definition is applied. */

@@ -65,6 +65,12 @@ describe("what to do about a partner", () => {
     );
   });
 
+  test("promises no retry of what was rejected", () => {
+    expect(adviceFor({ health: failing })?.text).toBe(
+      "Look at the failed deliveries, fix the endpoint or its URL, then redrive what is no longer retried.",
+    );
+  });
+
   test("is a command for the cluster or for the folder, whichever has the definition", () => {
     expect(adviceFor({ health: paused })?.command).toBe(
       `kubectl patch webhookpartner acme -n shop --type merge -p '{"spec":{"state":"Active"}}'`,
