@@ -37,12 +37,18 @@ export type EventFilters = Readonly<Record<string, string>>;
  * The filters of an address at a time, for the API. The last 24 hours are its default, so they have no `from`.
  */
 export function filtersOf(query: URLSearchParams, nowMs: number): EventFilters {
-  const set = ["from", "to", ...eventFields.map(({ name }) => name)].map(
-    (name) => [name, query.get(name) ?? ""] as const,
-  );
+  const set = [
+    ...["from", "to"].map((name) => [name, timeInUtc(query.get(name) ?? "")] as const),
+    ...eventFields.map(({ name }) => [name, query.get(name) ?? ""] as const),
+  ];
   const filters = Object.fromEntries(set.filter(([, value]) => value !== ""));
   const { preset, from } = timeRangeOf(query, nowMs);
   return preset === undefined || preset === "24h" ? filters : { from, ...filters };
+}
+
+/** A time with an offset, such as one of a log, as the API reads it; another text as it is. */
+function timeInUtc(text: string): string {
+  return /T.*[+-]\d{2}:?\d{2}$/u.test(text) && !Number.isNaN(Date.parse(text)) ? new Date(text).toISOString() : text;
 }
 
 /** The time range of an address in words: `Last 1 h`. */
