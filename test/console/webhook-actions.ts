@@ -68,6 +68,9 @@ async function openDeliveries({ installation, open, visit }: ConsoleVisitor): Pr
   const { rejected } = installation.events;
   const tab = await open();
   await visit(tab, { name: "events", path: "/events", heading: "Events", sees: [rejected] });
+  const row = tab.page.locator(".event-row").filter({ hasText: rejected });
+  for (const cell of [row.locator(".event-time"), row.locator(".event-first")])
+    expect(await cell.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
   await tab.page.getByRole("button", { name: `1 rejected 1 delivered of ${rejected}` }).click();
   await tab.page.waitForURL(`${installation.url}/console/events?open=${rejected}`);
   const opening = tab.page.context().waitForEvent("page");
@@ -104,6 +107,15 @@ async function readCards({ installation, open, visit }: ConsoleVisitor): Promise
   const { x = -1, width = 0 } = (await card.boundingBox()) ?? {};
   expect(x).toBeGreaterThanOrEqual(0);
   expect(x + width).toBeLessThanOrEqual(390);
+  const filters = await tab.page.locator(".filter-bar :is(input, select)").evaluateAll((all) =>
+    all.map((one) => {
+      const { left, right } = one.getBoundingClientRect();
+      return { left, right };
+    }),
+  );
+  expect(filters.length).toBe(5);
+  for (const [index, { left }] of filters.entries())
+    if (index > 0) expect(left, `filter ${index}`).toBeGreaterThanOrEqual(filters[index - 1]?.right ?? 0);
 }
 
 async function followEvents({ installation, open, visit }: ConsoleVisitor): Promise<void> {
