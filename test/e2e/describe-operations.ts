@@ -2,7 +2,15 @@ import { beforeAll, expect, test } from "vitest";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import type { Installation } from "./installation.ts";
 import { fateOf, startLoad } from "./load.ts";
-import { bindTeam, type BoundClient, evictInTurn, sentFromPod, sentFromProxy, teamMay } from "./operations.ts";
+import {
+  bindTeam,
+  type BoundClient,
+  evictInTurn,
+  readsDuring,
+  sentFromPod,
+  sentFromProxy,
+  teamMay,
+} from "./operations.ts";
 import { mayDo } from "./rights.ts";
 import type { User } from "./user.ts";
 
@@ -41,15 +49,21 @@ export function describeDrain(suite: () => Suite): void {
     test(
       "evicts every pod, one after the other, and loses no event",
       async () => {
-        const { user, service } = suite();
+        const { installation, user, service } = suite();
         const request = { prefix: "drain", eventsPerSecond: 20, queriesPerSecond: 5, seconds: 30 };
         const load = await startLoad(user, service, request);
-        const drain = await evictInTurn(user, ["operator", "runtime", "nats"]);
-        for (const workload of ["deployment/operator", "deployment/runtime", "statefulset/nats"])
-          await user.kubectl(["rollout", "status", workload.replace("/", `/${service}-`), "--timeout=60s"]);
+        // The connection of the CLI leads to a pod that is evicted, and then to another one.
+        const { result: drain, reads } = await readsDuring(installation, user, async () => {
+          const evictions = await evictInTurn(user, ["operator", "runtime", "nats"]);
+          for (const workload of ["deployment/operator", "deployment/runtime", "statefulset/nats"])
+            await user.kubectl(["rollout", "status", workload.replace("/", `/${service}-`), "--timeout=60s"]);
+          return evictions;
+        });
         const { accepted, failures } = await load.stop();
         const fate = await fateOf(user, "drain", accepted);
-        console.log(`drain: ${JSON.stringify({ ...drain, accepted, failures, ...fate })}`);
+        console.log(`drain: ${JSON.stringify({ ...drain, reads, accepted, failures, ...fate })}`);
+        expect(reads).toEqual({ succeeded: expect.any(Number), failures: [] });
+        expect(reads.succeeded).toBeGreaterThan(0);
         expect(fate.arrived).toBeGreaterThanOrEqual(Math.max(1, accepted));
         // Operators and a NATS with a volume delay no drain. The second runtime pod waits for a new one.
         expect(drain.refusals).toMatchObject({ operator: 0, nats: 0 });

@@ -1,4 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connectCluster } from "../../cli/api/cluster-connection.ts";
+import { send } from "../../cli/api/request.ts";
 import { nodeAddress, podRange } from "../cluster/node/network.ts";
 import { makeIssuer, signToken } from "../support/tokens.ts";
 import { waitFor } from "../support/wait.ts";
@@ -9,6 +12,7 @@ const issuerUrl = "https://id.e2e.example";
 const tokenSeconds = 3600;
 const requestMsMax = 30_000;
 const evictionMsMax = 90_000;
+const readEveryMs = 200;
 
 /** A client whose token is bound to a certificate. */
 export interface BoundClient {
@@ -101,6 +105,37 @@ export async function teamMay({ cluster }: Installation, role: string, question:
   const { stdout, stderr } = await cluster.kubectl(["auth", "can-i", ...question, `--as=team-${role}`]);
   if (!["yes", "no"].includes(stdout.trim())) throw new Error(`kubectl auth can-i ${question.join(" ")}: ${stderr}`);
   return stdout.trim() === "yes";
+}
+
+/** Requests of a connection of the CLI. */
+interface Reads {
+  succeeded: number;
+  readonly failures: string[];
+}
+
+/** Sends requests through one forwarded connection of the CLI, sequentially, until the work is done. */
+export async function readsDuring<T>({ cluster }: Installation, { namespace }: User, work: () => Promise<T>) {
+  const { kubeconfig } = cluster;
+  const connection = await connectCluster({ kubeconfig, namespace, serviceAccount: "caller" });
+  const reads: Reads = { succeeded: 0, failures: [] };
+  const done = new AbortController();
+  const readOn = async (): Promise<void> => {
+    while (!done.signal.aborted) {
+      await send(connection, { path: "/v1/me" }).then(
+        () => (reads.succeeded += 1),
+        (error: unknown) => reads.failures.push(String(error)),
+      );
+      await sleep(readEveryMs);
+    }
+  };
+  const reading = readOn();
+  try {
+    return { result: await work(), reads };
+  } finally {
+    done.abort();
+    await reading;
+    await connection.close();
+  }
 }
 
 /** How the evictions of a drain went. */
