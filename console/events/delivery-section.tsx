@@ -52,7 +52,7 @@ function DeliveryBody({ delivery, event }: DeliveryBodyProps): JSX.Element {
   const shown = newest.slice(0, attemptsShownMax);
   const scaleMs = scaleOf(shown);
   const why = [
-    ...(handled === null ? [] : ["acknowledged by hand"]),
+    ...(handled === null ? [] : ["acknowledged manually"]),
     ...(generation === undefined || generation === 0 ? [] : [`replayed ${times(generation)}`]),
   ];
   return (

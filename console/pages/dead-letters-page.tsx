@@ -49,15 +49,15 @@ export function DeadLettersPage(): JSX.Element {
   const path = `/webhooks/dead-letters${changedQuery(query, { ...filters, cursor: state.get("cursor") })}`;
   const read = useRead<ListPage<DeadLetter>>(path);
   const mayAck = mayUse(me, ["webhooks:ack"]);
-  const toggle = (id: string, isOn: boolean): void => {
-    const others = [...selected].filter((one) => one !== id);
-    setSelected(new Set(isOn ? [...others, id] : others));
+  const toggle = (ids: readonly string[], isOn: boolean): void => {
+    const others = [...selected].filter((id) => !ids.includes(id));
+    setSelected(new Set(isOn ? [...others, ...ids] : others));
   };
   const shown = [selectColumn(selected, toggle), ...columns, ...(mayAck ? [ackColumn(setAcked)] : [])];
   return (
     <Page
       title="Dead letters"
-      lead="Failed deliveries that are not retried any more. Redrive them once the endpoint works, or acknowledge them."
+      lead="Failed deliveries that are no longer retried."
       actions={
         <button type="button" onClick={read.refresh}>
           Refresh
@@ -65,19 +65,14 @@ export function DeadLettersPage(): JSX.Element {
       }
     >
       <DeadLetterCountsSection filters={filters} turnMs={read.atMs} />
-      <Section title="Newest first" actions={<BulkButtons selected={selected} filters={filters} onChoose={setBulk} />}>
+      <Section
+        title="Dead letters, newest first"
+        actions={<BulkButtons selected={selected} filters={filters} onChoose={setBulk} />}
+      >
         <TimeRangePicker standard="all" />
         <FilterForm fields={fields} />
         {bulk === undefined ? null : (
-          <StartReplay
-            key={JSON.stringify([bulk.action, bulk.body])}
-            path={bulk.action === "Redrive" ? "/webhooks/dead-letters/redrive" : "/webhooks/dead-letters/ack"}
-            action={bulk.action}
-            what={[bulk.what]}
-            body={() => Promise.resolve(bulk.body)}
-            startsAtOnce
-            onClose={() => setBulk(undefined)}
-          />
+          <BulkPanel key={JSON.stringify([bulk.action, bulk.body])} bulk={bulk} onClose={() => setBulk(undefined)} />
         )}
         {acked === undefined ? null : (
           <AckPanel
@@ -90,19 +85,41 @@ export function DeadLettersPage(): JSX.Element {
         <Reading read={read} what="the dead letters" lines={12}>
           {({ data, meta }) => (
             <>
-              <DataTable
-                caption="Dead letters"
-                columns={shown}
-                rows={data}
-                rowKey={({ tenant, event_id, partner, ended_at }) => `${tenant} ${event_id} ${partner} ${ended_at}`}
-                empty={<NoDeadLetters isFiltered={Object.keys(filters).length > 0} />}
-              />
+              <SelectPage letters={data} selected={selected} toggle={toggle} />
+              <div class="letter-rows">
+                <DataTable
+                  caption="Dead letters"
+                  isCards
+                  columns={shown}
+                  rows={data}
+                  rowKey={({ tenant, event_id, partner, ended_at }) => `${tenant} ${event_id} ${partner} ${ended_at}`}
+                  empty={<NoDeadLetters isFiltered={Object.keys(filters).length > 0} />}
+                />
+              </div>
               <Pager cursor={meta.cursor} />
             </>
           )}
         </Reading>
       </Section>
     </Page>
+  );
+}
+
+interface BulkPanelProps {
+  readonly bulk: BulkAction;
+  readonly onClose: () => void;
+}
+
+function BulkPanel({ bulk: { action, body, what }, onClose }: BulkPanelProps): JSX.Element {
+  return (
+    <StartReplay
+      path={action === "Redrive" ? "/webhooks/dead-letters/redrive" : "/webhooks/dead-letters/ack"}
+      action={action}
+      what={[what]}
+      body={() => Promise.resolve(body)}
+      startsAtOnce
+      onClose={onClose}
+    />
   );
 }
 
@@ -156,29 +173,61 @@ function selectionOf(
   return { body: members, what: `Dead letters with ${names.join(", ")}` };
 }
 
-function selectColumn(selected: ReadonlySet<string>, toggle: (id: string, isOn: boolean) => void): Column<DeadLetter> {
+type Toggle = (ids: readonly string[], isOn: boolean) => void;
+
+interface SelectPageProps {
+  readonly letters: readonly DeadLetter[];
+  readonly selected: ReadonlySet<string>;
+  readonly toggle: Toggle;
+}
+
+/** Selects the dead letters of the page, or clears the selection of all pages. */
+function SelectPage({ letters, selected, toggle }: SelectPageProps): JSX.Element | null {
+  const ids = letters.flatMap(({ dead_letter_id: id }) => id ?? []);
+  if (ids.length === 0) return null;
+  return (
+    <div class="select-page">
+      <label>
+        <input
+          type="checkbox"
+          checked={ids.every((id) => selected.has(id))}
+          onChange={(change) => toggle(ids, change.currentTarget.checked)}
+        />{" "}
+        Select this page
+      </label>
+      {selected.size === 0 ? null : (
+        <button type="button" class="small" onClick={() => toggle([...selected], false)}>
+          Clear selection
+        </button>
+      )}
+    </div>
+  );
+}
+
+function selectColumn(selected: ReadonlySet<string>, toggle: Toggle): Column<DeadLetter> {
   return {
     header: "Event",
     cell: ({ dead_letter_id: id, event_id: event, partner }) => (
-      <>
+      <span class="select-row">
         {id === undefined ? null : (
           <input
             type="checkbox"
             aria-label={`Select ${event} for ${partner}`}
             checked={selected.has(id)}
-            onChange={(change) => toggle(id, change.currentTarget.checked)}
+            onChange={(change) => toggle([id], change.currentTarget.checked)}
           />
-        )}{" "}
+        )}
         <EventLink id={event} />
-      </>
+      </span>
     ),
   };
 }
 
 const columns: readonly Column<DeadLetter>[] = [
-  { header: "Ended", cell: ({ ended_at }) => <Timestamp at={ended_at} /> },
+  { header: "Ended", cell: ({ ended_at }) => <Timestamp at={ended_at} shows="age" /> },
   {
-    header: "Ended as",
+    header: "State, reason",
+    isInCard: true,
     cell: ({ state, reason }) => (
       <>
         <Badge state={state} /> <span class="quiet">{formatWord(reason)}</span>
@@ -187,6 +236,7 @@ const columns: readonly Column<DeadLetter>[] = [
   },
   {
     header: "Partner, tenant",
+    isInCard: true,
     cell: ({ partner, tenant }) => (
       <>
         <PartnerLink partner={partner} /> <code>{tenant}</code>
@@ -208,6 +258,7 @@ const columns: readonly Column<DeadLetter>[] = [
 function ackColumn(choose: (letter: DeadLetter) => void): Column<DeadLetter> {
   return {
     header: "Action",
+    isInCard: true,
     cell: (letter) => (
       <button
         type="button"
@@ -225,7 +276,7 @@ function NoDeadLetters({ isFiltered }: { readonly isFiltered: boolean }): JSX.El
   return isFiltered ? (
     <Empty
       title="No dead letters match"
-      why="No dead letter that your token may see fits these filters."
+      why="No dead letter visible to you matches these filters."
       next="Remove a filter."
     />
   ) : (

@@ -14,7 +14,7 @@ interface AckPanelProps {
 
 const noteLengthMax = 1_024;
 
-/** Says that a dead letter was handled by hand: it counts as delivered from then on. */
+/** Marks a dead letter as handled manually: it counts as delivered from then on. */
 export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Element {
   const { isSending, problem, response, send } = useSend<Ack>();
   const announce = useAnnounce();
@@ -29,8 +29,8 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
     onDone();
   };
   return (
-    <section class="notice action-panel" aria-label="Acknowledge by hand">
-      <p class="notice-title">Acknowledge by hand</p>
+    <section class="notice action-panel" aria-label="Acknowledge dead letter">
+      <p class="notice-title">Acknowledge dead letter</p>
       <p>
         <EventLink id={id} /> to {partner} counts as delivered from then on. Its dead letter is removed.
       </p>

@@ -110,7 +110,7 @@ function TriedOut({ tried: { dryRun }, action, isBusy, onConfirm, onClose }: Tri
     <>
       <Facts
         facts={[
-          ["Deliveries that match", formatNumber(dryRun.matched)],
+          [action === "Replay" ? "Matching deliveries" : "Matching dead letters", formatNumber(dryRun.matched)],
           [action === "Acknowledge" ? "Would be acknowledged" : "Would be sent again", formatNumber(count)],
         ]}
       />

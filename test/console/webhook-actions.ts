@@ -18,7 +18,7 @@ export const webhookActions: readonly PageAction[] = [
   { name: "replays what a filter matches types the count first, and sees the replay end", run: replayMatches },
   { name: "looks at a replay that goes on can cancel it", run: cancelReplay },
   { name: "sends a ping sees its attempt on the page of its event", run: sendPing },
-  { name: "redrives dead letters of a reason, then acknowledges one by hand, has none left", run: endDeadLetters },
+  { name: "redrives dead letters of a reason, then acknowledges one, has none left", run: endDeadLetters },
   { name: "has the token of one partner finds nothing of another on any page or link", run: walkAsPartner },
 ];
 
@@ -201,7 +201,15 @@ async function endDeadLetters({ installation, open, visit }: ConsoleVisitor): Pr
   await visit(tab, { name: "dead-letters", path: "/dead-letters", heading: "Dead letters", sees });
   await page.getByRole("region", { name: "Dead letters by reason" }).getByRole("link", { name: "status 422" }).click();
   await page.waitForURL(/reason=status_422$/u);
-  await page.getByRole("button", { name: "Redrive all that match" }).click();
+  await page.getByRole("button", { name: "Redrive all that match" }).waitFor();
+  await page.getByRole("checkbox", { name: "Select this page" }).check();
+  expect(await page.getByRole("checkbox", { name: `Select ${rejected} for default/north-ledger` }).isChecked()).toBe(
+    true,
+  );
+  await page.getByRole("button", { name: "Clear selection" }).click();
+  await page.getByRole("button", { name: "Redrive all that match" }).waitFor();
+  await page.getByRole("checkbox", { name: "Select this page" }).check();
+  await page.getByRole("button", { name: "Redrive 1 selected" }).click();
   await page.getByRole("textbox", { name: "Type 1 to confirm" }).fill("1");
   await page.getByRole("button", { name: "Redrive 1 delivery" }).click();
   await page.getByText("0 delivered, 1 failed of 1").waitFor();
