@@ -1,14 +1,28 @@
-import { expect, test } from "vitest";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { PartnerHealth, PartnerHealthKind } from "../../api/partner-health.ts";
+import type { PartnerSummary } from "../../api/partners.ts";
 import type { UsageAnswer } from "../../api/usage.ts";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { waitFor } from "../support/wait.ts";
-import { metric } from "./manifests.ts";
+import { run } from "../tools/run.ts";
+import type { Installation } from "./installation.ts";
+import { metric, unreachablePartner } from "./manifests.ts";
 import type { User } from "./user.ts";
 
+/** The suite's installation, which is there once its tests run. */
+interface Suite {
+  readonly installation: Installation;
+  readonly user: User;
+}
+
 const responseMsMax = 120_000;
+const commandMsMax = 60_000;
+const cli = join(import.meta.dirname, "..", "..", "cli", "heliograph.ts");
+const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/u) as string;
 
 /** What people and programs read of the installed product, after its first event. */
-export function describeReads(suite: () => { readonly user: User }): void {
+export function describeReads(suite: () => Suite): void {
   describeOnCluster("reads of the installed product", () => {
     test("answers a query from the store", async () => {
       const { user } = suite();
@@ -17,7 +31,8 @@ export function describeReads(suite: () => { readonly user: User }): void {
       expect(await user.ask()).toEqual({ status: 200, value: metric.value });
       const requests = async (): Promise<number> => {
         const { text } = await user.look("/v1/metrics/usage?group_by=tenant,metric", true);
-        const { data } = JSON.parse(text) as UsageAnswer;
+        const { data } = JSON.parse(text) as Partial<UsageAnswer>;
+        if (data === undefined) throw new Error(text);
         return data.find((row) => row.metric === metric.id && row.tenant === "lumen")?.requests ?? 0;
       };
       const isCounted = async (): Promise<boolean> => (await requests()) > 0;
@@ -57,5 +72,66 @@ export function describeReads(suite: () => { readonly user: User }): void {
       });
       expect(await user.evaluate(metric.id)).toMatchObject({ status: 400, body: { errorType: "bad_data" } });
     });
+
+    test("reports a partner whose endpoint fails, then its open circuit, to the API and the command", async () => {
+      const { user } = suite();
+      const startMs = performance.now();
+      const failures = 5;
+      await user.kubectl(["apply", "--filename=-"], unreachablePartner(user.namespace, "failing", failures));
+      onTestFinished(async () => {
+        await user.kubectl(["delete", "webhookpartner/failing", "secret/signing-failing"]);
+      });
+      await user.programmed(["webhookpartner/failing"]);
+      for (const id of ["failing-1", "failing-2", "failing-3"]) expect(await user.send(id)).toBe(202);
+      const failing = await healthOnce("failing");
+      expect(failing).toEqual({
+        kind: "failing",
+        reason: "3 of 3 attempts failed in the last 15 min",
+        since: anyTime,
+        until: null,
+      });
+      expect(await listedByCommand()).toMatch(lineOf(failing));
+      for (const id of ["failing-4", "failing-5"]) expect(await user.send(id)).toBe(202);
+      const open = await healthOnce("circuit_open");
+      expect(open).toEqual({
+        kind: "circuit_open",
+        reason: `${failures} consecutive failures`,
+        since: anyTime,
+        until: anyTime,
+      });
+      expect(await listedByCommand()).toMatch(lineOf(open));
+      console.log(`both kinds of health were seen after ${Math.round(performance.now() - startMs)} ms`);
+    });
   });
+
+  /** The health of the partner `failing` in the list, once it is of a kind. */
+  async function healthOnce(kind: PartnerHealthKind): Promise<PartnerHealth> {
+    const { user } = suite();
+    const look = async (): Promise<PartnerHealth> => {
+      const { text } = await user.look("/webhooks/partners?search=failing", true);
+      const { data } = JSON.parse(text) as { readonly data: readonly PartnerSummary[] };
+      const [health, ...more] = data.map((one) => one.health);
+      if (health?.kind !== kind || more.length > 0) throw new Error(text);
+      return health;
+    };
+    return await waitFor(look, { timeoutMs: responseMsMax, pollMs: 200, what: `a partner that is ${kind}` });
+  }
+
+  /** The line of the partner in the wide table of `heliograph partners`. */
+  function lineOf({ kind, reason, since }: PartnerHealth): RegExp {
+    return new RegExp(`^${suite().user.namespace}/failing +active +${kind} +${reason} .* ${since} `, "mu");
+  }
+
+  /** Runs `heliograph partners` of the checkout against the release. */
+  async function listedByCommand(): Promise<string> {
+    const { installation, user } = suite();
+    const args = ["partners", "--search", "failing", "--output", "wide", "--kubernetes"];
+    const where = ["--kubeconfig", installation.cluster.kubeconfig, "--namespace", user.namespace];
+    const account = ["--service-account", "caller"];
+    const { code, stdout, stderr } = await run(process.execPath, [cli, ...args, ...where, ...account], {
+      timeoutMs: commandMsMax,
+    });
+    if (code !== 0) throw new Error(`heliograph partners: ${stderr}`);
+    return stdout;
+  }
 }

@@ -1,8 +1,11 @@
+import { randomBytes } from "node:crypto";
 import { privateRange } from "../cluster/node/network.ts";
 import { toolsTag } from "./installation.ts";
 
 /** The metric that the suite asks for, and what its store says of it. */
 export const metric = { id: "e2e_temperature", value: 21.5 } as const;
+
+const keyBytes = 32;
 
 const securityContext = {
   allowPrivilegeEscalation: false,
@@ -115,6 +118,24 @@ export function partner(
       networks: { allowCidrs: [privateRange], allowPlaintext: true },
     },
   };
+}
+
+/**
+ * A partner at a port that nothing serves, and its signing key. Each delivery is attempted once: the first retry is an
+ * hour later.
+ *
+ * @param failures after which its circuit breaker opens
+ */
+export function unreachablePartner(namespace: string, name: string, failures: number): object {
+  const { spec, ...rest } = partner(namespace, [name]);
+  const endpoint = { url: `http://partner.${namespace}.svc.cluster.local:9/webhooks/v1/payout`, timeoutSeconds: 1 };
+  const circuitBreaker = { failures, openSeconds: 600 };
+  const retry = { scheduleSeconds: [3600] };
+  const secret = randomBytes(keyBytes).toString("hex");
+  return list([
+    signingSecret({ id: name, secret }),
+    { ...rest, metadata: { name }, spec: { ...spec, endpoint, circuitBreaker, retry } },
+  ]);
 }
 
 const catalog = {
