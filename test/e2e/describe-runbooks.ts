@@ -3,9 +3,11 @@ import { runbooks } from "../chart/alerts/runbooks.ts";
 import type { Forward } from "../cluster/cluster.ts";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { freePort } from "../support/free-port.ts";
+import { runProgram } from "../support/heliograph-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { run } from "../tools/run.ts";
 import type { Installation } from "./installation.ts";
+import { partner } from "./manifests.ts";
 import { outputOf, type Shell, shellIn } from "./page-commands.ts";
 import type { User } from "./user.ts";
 
@@ -19,6 +21,15 @@ interface Suite {
 
 const forwardLine = /port-forward \S+ \d+ &$/u;
 const commandMsMax = 60_000;
+const redriveMsMax = 2 * 60_000;
+
+/** A partner for events that no other partner receives. The first signing key is known to the recipient. */
+function drilled(namespace: string, url: string): object {
+  const { spec, ...rest } = partner(namespace, ["first"]);
+  const subscriptions = [{ name: "drills", types: ["drill.*"], tenants: ["lumen"] }];
+  const endpoint = { url, timeoutSeconds: 5 };
+  return { ...rest, metadata: { name: "drilled" }, spec: { ...spec, endpoint, subscriptions } };
+}
 
 /** Commands of the runbooks as they are typed: a line for itself, or a forward with the request that it serves. */
 function typedCommands(): readonly string[] {
@@ -73,6 +84,46 @@ export function describeRunbooks(suite: () => Suite): void {
         stderr: "",
       });
     });
+
+    test(
+      "redrive the dead letters of one reason once the endpoint is repaired",
+      async () => {
+        const { user } = suite();
+        const { API: url = "", TOKEN: token = "" } = shell.env;
+        const environment = { HELIOGRAPH_URL: url, HELIOGRAPH_TOKEN: token };
+        const heliograph = (...args: readonly string[]) => runProgram(args, { environment });
+        const pointAt = async (endpoint: string): Promise<void> => {
+          await user.kubectl(["apply", "--filename=-"], drilled(user.namespace, endpoint));
+          await user.programmed(["webhookpartner/drilled"]);
+        };
+        // The store has no such path and rejects the request.
+        await pointAt(`http://store.${user.namespace}.svc.cluster.local:9090/no-such-path`);
+        const sent = await heliograph(
+          "send",
+          "drill.started",
+          "--tenant",
+          "lumen",
+          "--id",
+          "drill-1",
+          "-d",
+          "{}",
+          "--wait",
+        );
+        expect(sent).toMatchObject({ code: 1, stdout: expect.stringContaining("rejected") });
+        const of = ["--partner", `${user.namespace}/drilled`];
+        const { stdout } = await heliograph("dlq", "counts", ...of, "-o", "json");
+        const { reason, count } = JSON.parse(stdout) as { readonly reason: string; readonly count: number };
+        expect({ reason, count }).toEqual({ reason: expect.stringMatching(/^status_40\d$/u), count: 1 });
+        await pointAt(`http://partner.${user.namespace}.svc.cluster.local:8080/webhooks/v1/drill`);
+        expect(await heliograph("dlq", "redrive", ...of, "--reason", reason, "--yes", "--follow")).toMatchObject({
+          code: 0,
+          stdout: expect.stringContaining(" completed: 1 published, 1 delivered, 0 failed"),
+        });
+        expect((await user.received()).events["drill-1"]).toBe(1);
+        await user.kubectl(["delete", "webhookpartner/drilled"]);
+      },
+      redriveMsMax,
+    );
 
     test("run beside a debug bundle of a pod, which has its NATS", async () => {
       const { user, service } = suite();
