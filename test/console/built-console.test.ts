@@ -9,7 +9,7 @@ import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** What a browser loads before it shows anything, and everything that it may load later. */
-const [shellBytesMax, totalBytesMax] = [40 * 1024, 115 * 1024];
+const [shellBytesMax, totalBytesMax] = [40 * 1024, 125 * 1024];
 
 let folder: TemporaryFolder;
 let files: ReadonlyMap<string, Buffer>;
@@ -50,9 +50,8 @@ describe("the built console", () => {
   test("is small", () => {
     const shell = codedBytes(shellNames());
     const total = codedBytes(plainNames().filter((name) => name !== "licenses.md"));
-    console.log(
-      `console, gzip: shell ${(shell / 1024).toFixed(1)} KB (bar 40), all ${(total / 1024).toFixed(1)} KB (bar 110)`,
-    );
+    const ofMax = (bytes: number, max: number): string => `${(bytes / 1024).toFixed(1)} of ${max / 1024} KB`;
+    console.log(`console, gzip: shell ${ofMax(shell, shellBytesMax)}, all ${ofMax(total, totalBytesMax)}`);
     expect(shellNames().length).toBeGreaterThan(1);
     expect(shellNames().filter((name) => !files.has(name))).toEqual([]);
     expect(shell).toBeLessThanOrEqual(shellBytesMax);

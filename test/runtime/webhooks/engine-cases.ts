@@ -64,7 +64,39 @@ export async function untilEmpty(
   timeoutMs: number,
   { nats }: Pick<TestEngine, "nats"> = { nats: own },
 ): Promise<void> {
-  await waitFor(() => isEmpty(nats, layout), { timeoutMs, what: "an empty queue" });
+  await waitFor(() => isEmpty(nats, layout), { timeoutMs, what: "an empty queue" }).catch(async (cause: unknown) => {
+    throw new Error(`not empty: ${await describeQueue(nats, layout)}`, { cause });
+  });
+}
+
+const describedMax = 20;
+
+/** What is stored of deliveries, and what the consumers have of it. */
+async function describeQueue({ manager }: NatsConnectionHandle, { streams }: Layout): Promise<string> {
+  const { state } = await manager.streams.info(streams.deliveries, { subjects_filter: ">" });
+  const consumers: unknown[] = [];
+  for (const stream of [streams.events, streams.deliveries])
+    for await (const one of manager.consumers.list(stream)) {
+      const { name, num_pending, num_ack_pending, num_redelivered, num_waiting, paused, delivered, ack_floor } = one;
+      if (num_pending + num_ack_pending === 0) continue;
+      consumers.push({
+        name,
+        num_pending,
+        num_ack_pending,
+        num_redelivered,
+        num_waiting,
+        paused,
+        delivered,
+        ack_floor,
+      });
+    }
+  const subjects = Object.entries(state.subjects ?? {}).slice(0, describedMax);
+  return JSON.stringify({
+    messages: state.messages,
+    now: new Date(),
+    subjects,
+    consumers: consumers.slice(0, describedMax),
+  });
 }
 
 /** Whether every event is routed or ended, and no delivery is stored. */
