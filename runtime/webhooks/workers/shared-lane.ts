@@ -26,7 +26,7 @@ const ackPendingMax: Readonly<Record<LaneQueue, number>> = { first: 256, retry: 
 const creditMax = 64;
 /** One busy partner gets a quarter of the messages in flight. Six of them leave 46 of 256 for others. */
 const reserve = 3;
-/** How long a message is deferred whose partner is unknown here, or may not be sent to. */
+/** Longest deferral of a message whose partner is unknown here, or may not be sent to. */
 const deferMs = 30_000;
 const deferMsMin = 1_000;
 /** Reasons that last long enough to promote the partner. */
@@ -111,8 +111,9 @@ class SharedLane implements LanePolicy {
     const partner = partnerOf(work.delivery.partner);
     if (!this.worker.isPulling) work.message.release();
     else if (partner === undefined) {
-      // The configuration of this pod does not have the partner yet, or no longer.
-      await defer(context, work, { lane, lanes: [lane], label: work.delivery.partner }, context.now() + deferMs);
+      // The configuration of this pod does not have the partner yet, for at most a second, or no longer.
+      const waitMs = Math.min(deferMs, deferMsMin * 2 ** work.delivery.hop);
+      await defer(context, work, { lane, lanes: [lane], label: work.delivery.partner }, context.now() + waitMs);
     } else if (partner.lane === lane) await this.#deliver(work, partner);
     else await moveToLane(context, work, partner);
   }
@@ -127,8 +128,7 @@ class SharedLane implements LanePolicy {
     }
     try {
       if (!(await session.limiter.enter(work))) await this.#hold(work, session, "open");
-      else if (!(await this.#attempt(work, session)))
-        await this.#hold(work, session, session.limiter.breaker.kind === "closed" ? "paused" : "open");
+      else if (!(await this.#attempt(work, session))) await this.#afterNoAttempt(work, session);
     } finally {
       places.release(partner.key);
     }
@@ -145,6 +145,13 @@ class SharedLane implements LanePolicy {
     } finally {
       session.limiter.leave(work);
     }
+  }
+
+  async #afterNoAttempt(work: Work, session: PartnerSession): Promise<void> {
+    const { lane, partnerOf } = this.#deps;
+    // The partner was removed, or got another lane.
+    if (partnerOf(session.partner.key)?.lane !== lane) await this.handle(work);
+    else await this.#hold(work, session, session.limiter.breaker.kind === "closed" ? "paused" : "open");
   }
 
   /** Frees the lane of a message that cannot be sent now: promotes its partner, or defers the message. */

@@ -169,10 +169,38 @@ describe("partners that share a lane", () => {
     ]);
   });
 
+  test("get their retries soon after a configuration without them", async (context) => {
+    const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
+    const retry = { scheduleSeconds: [1], maxAgeSeconds: 3_600, jitterPercent: 0 };
+    const [one = ""] = sharing(partner.url);
+    const subscriptions = [{ name: "none", types: ["other.**"], tenants: ["*"], producers: [] }];
+    const others = names
+      .filter((name) => name !== one)
+      .map((name) => partnerConfig(name, partner.url, { subscriptions }));
+    const all = configOf(...others, partnerConfig(one, partner.url, { retry }));
+    const engine = await caseOf(context, all);
+    await engine.ingest(eventBytes("e-1"));
+    await waitFor(() => partner.received.length === 1, { timeoutMs, what: "the first attempt" });
+    engine.engine.apply(configOf(...others));
+    const { streams } = engine.nats.manager;
+    const isDeferred = async (): Promise<boolean> => {
+      const waiting = { last_by_subj: `${engine.prefix}.sch.>` };
+      const message = await streams.getMessage(engine.layout.streams.deliveries, waiting);
+      return message?.header.get("Hg-Step") === "0:2:1";
+    };
+    await waitFor(isDeferred, { timeoutMs, what: "the deferral" });
+    engine.engine.apply(all);
+    const appliedAtMs = Date.now();
+    await waitFor(() => partner.received.length === 2, { timeoutMs, what: "the retry" });
+    expect(Date.now() - appliedAtMs).toBeLessThan(20_000);
+  });
+
   test("lose nothing and get nothing twice while lanes change under load", async (context) => {
     const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
     const retry = { scheduleSeconds: [2], maxAgeSeconds: 3_600, jitterPercent: 100 };
-    const configs = names.map((name) => partnerConfig(name, partner.url, { retry, timeoutMs: 20_000 }));
+    // All first attempts fail. An open breaker would postpone the retries of a slow machine by half a minute and more.
+    const circuitBreaker = { failures: 10_000, openMs: 1_000, maxOpenMs: 1_000 };
+    const configs = names.map((name) => partnerConfig(name, partner.url, { circuitBreaker, retry, timeoutMs: 20_000 }));
     const few = configOf(...configs.slice(0, 3));
     const many = configOf(...configs);
     const engine = await caseOf(context, few);
