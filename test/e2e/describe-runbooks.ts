@@ -7,7 +7,7 @@ import { runProgram } from "../support/heliograph-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { run } from "../tools/run.ts";
 import type { Installation } from "./installation.ts";
-import { partner } from "./manifests.ts";
+import { list, partner, signingSecret } from "./manifests.ts";
 import { outputOf, type Shell, shellIn } from "./page-commands.ts";
 import type { User } from "./user.ts";
 
@@ -17,18 +17,22 @@ interface Suite {
   readonly user: User;
   /** Name of the release's Service, and first part of every name. */
   readonly service: string;
+  /** A signing key that the recipient knows and no partner has. */
+  readonly drillSecret: string;
 }
 
 const forwardLine = /port-forward \S+ \d+ &$/u;
 const commandMsMax = 60_000;
 const redriveMsMax = 2 * 60_000;
 
-/** A partner for events that no other partner receives. The first signing key is known to the recipient. */
-function drilled(namespace: string, url: string): object {
-  const { spec, ...rest } = partner(namespace, ["first"]);
+/** A partner for events that no other partner receives, and its signing key. */
+function drilled({ user: { namespace }, drillSecret }: Suite, url: string): object {
+  const id = "drill";
+  const { spec, ...rest } = partner(namespace, [id]);
   const subscriptions = [{ name: "drills", types: ["drill.*"], tenants: ["lumen"] }];
   const endpoint = { url, timeoutSeconds: 5 };
-  return { ...rest, metadata: { name: "drilled" }, spec: { ...spec, endpoint, subscriptions } };
+  const one = { ...rest, metadata: { name: "drilled" }, spec: { ...spec, endpoint, subscriptions } };
+  return list([signingSecret({ id, secret: drillSecret }), one]);
 }
 
 /** Commands of the runbooks as they are typed: a line for itself, or a forward with the request that it serves. */
@@ -93,7 +97,7 @@ export function describeRunbooks(suite: () => Suite): void {
         const environment = { HELIOGRAPH_URL: url, HELIOGRAPH_TOKEN: token };
         const heliograph = (...args: readonly string[]) => runProgram(args, { environment });
         const pointAt = async (endpoint: string): Promise<void> => {
-          await user.kubectl(["apply", "--filename=-"], drilled(user.namespace, endpoint));
+          await user.kubectl(["apply", "--filename=-"], drilled(suite(), endpoint));
           await user.programmed(["webhookpartner/drilled"]);
         };
         // The store has no such path and rejects the request.
@@ -120,7 +124,7 @@ export function describeRunbooks(suite: () => Suite): void {
           stdout: expect.stringContaining(" completed: 1 published, 1 delivered, 0 failed"),
         });
         expect((await user.received()).events["drill-1"]).toBe(1);
-        await user.kubectl(["delete", "webhookpartner/drilled"]);
+        await user.kubectl(["delete", "webhookpartner/drilled", "secret/signing-drill"]);
       },
       redriveMsMax,
     );

@@ -45,7 +45,7 @@ const cleanMsMax = 60_000;
 const longMs = 5 * 60_000;
 
 const secret = (): string => randomBytes(32).toString("hex");
-const keys = { first: secret(), second: secret(), third: secret() };
+const keys = { first: secret(), second: secret(), third: secret(), drill: secret() };
 const firstKey = { id: "first", secret: keys.first };
 
 /** Everything that the chart makes and labels. */
@@ -398,7 +398,7 @@ describeOnCluster("rights", () => {
 
 describeRights(suite);
 
-describeRunbooks(suite);
+describeRunbooks(() => ({ installation, user, service, drillSecret: keys.drill }));
 
 describeNamespaces(suite);
 

@@ -181,6 +181,6 @@ const quota = {
 };
 
 /** Objects as one. */
-function list(items: readonly object[]): object {
+export function list(items: readonly object[]): object {
   return { apiVersion: "v1", kind: "List", items };
 }
