@@ -1,5 +1,6 @@
 """What an OpenAPI document cannot say of two members: a window begins before it ends, a list's not in the future, and
-statistics have few steps of days that are kept. No request waits for events longer than a second."""
+statistics have few steps of days that are kept. No request waits for events longer than a second, and only after a
+cursor."""
 
 import datetime
 import re
@@ -50,7 +51,11 @@ def kept_window(path, members):
 
 def short_wait(members):
     wait = members.get("wait") if isinstance(members, dict) else None
-    return {**members, "wait": 1} if str(wait) in WAITS else members
+    if str(wait) not in ["1", *WAITS]:
+        return members
+    if members.get("order") == "desc" or "cursor" not in members:
+        return without(members, "wait")
+    return {**members, "wait": 1}
 
 
 def is_duration(value):
