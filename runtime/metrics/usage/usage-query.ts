@@ -83,5 +83,11 @@ function readGroups(params: Parameters): readonly UsageGroup[] {
     const detail = `group_by=${shown(wrong)} is not known; use some of ${usageGroups.join(", ")}`;
     throw invalidField("invalid_group_by", "group_by", detail);
   }
+  if (new Set(listed).size < listed.length)
+    throw invalidField(
+      "invalid_group_by",
+      "group_by",
+      `group_by=${shown(text ?? "")} contains a name twice; remove one`,
+    );
   return usageGroups.filter((group) => listed.includes(group));
 }

@@ -22,6 +22,7 @@ NOT_OF_THE_DOCUMENT = [
     ("invalid_filter", r"the value of .* contains a NUL character; remove it"),
     ("invalid_filter", r"the value of .* looks like a (card|document) number.*"),
     ("invalid_step", r"step=\d+[smhd] is not a duration; use one such as .*"),
+    ("invalid_step", r"step must be whole hours, such as 1h or 1d"),
     ("invalid_step", r"the window is shorter than one point of .*"),
 ]
 

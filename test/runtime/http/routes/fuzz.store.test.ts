@@ -7,6 +7,7 @@ import { findPythonProgram } from "../../../support/python-program.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 import { run } from "../../../tools/run.ts";
+import { keptUsage } from "../../metrics/usage/kept-usage.ts";
 import { metricsOfServer, metricsServerOver, type MetricsServer } from "./metrics-server.ts";
 
 /** Fixed, so that a run can be repeated. */
@@ -34,7 +35,7 @@ let folder: TemporaryFolder;
 beforeAll(async () => {
   folder = await temporaryFolder("fuzz");
   store = await startPrometheus({ openMetrics: samples(Date.now() - 3_600_000, Date.now()) });
-  server = metricsServerOver({ eu: store.url }, { now: Date.now });
+  server = metricsServerOver({ eu: store.url }, { now: Date.now, usage: keptUsage(Date.now()) });
   url = await server.app.listen({ host: "127.0.0.1", port: 0 });
 });
 afterAll(async () => {
@@ -75,6 +76,13 @@ include-path = "/v1/metrics/plan"
 checks.negative_data_rejection.enabled = false
 `;
 
+/** Usage is of one metric at most. */
+const usageParameters = `
+[[operations]]
+include-path = "/v1/metrics/usage"
+parameters = { "query.metric" = "lag" }
+`;
+
 /** Below /prometheus, errors have another form and unknown parameters are ignored, so two checks do not apply. */
 const prometheusConfig = `
 [checks]
@@ -93,7 +101,7 @@ describe("requests made of the OpenAPI document by schemathesis", () => {
       "^/v1/",
       `${config}[parameters]\n"query.metric" = [${Object.keys(metricsOfServer)
         .map((id) => JSON.stringify(id))
-        .join(", ")}]\n"query.filter[tenant]" = "brand-a"\n`,
+        .join(", ")}]\n"query.filter[tenant]" = "brand-a"\n${usageParameters}`,
     ],
     ["as a client of Prometheus", "^/prometheus/", prometheusConfig],
   ] as const;

@@ -99,6 +99,7 @@ describe("usage counts", () => {
 describe("a request for usage is rejected", () => {
   test.each([
     ["an unknown group", "group_by=region", "invalid_group_by"],
+    ["a group twice", "group_by=client,client", "invalid_group_by"],
     ["a step that is no whole hour", "step=90m", "invalid_step"],
     ["a start before usage is kept", "from=now-36d", "invalid_window"],
     ["an end before the start", "from=now-1h&to=now-2h", "invalid_window"],
