@@ -6,7 +6,7 @@ interface TextBlockProps {
   readonly what: string;
 }
 
-/** A longer text that scrolls by itself. */
+/** A long text in a box that scrolls. */
 export function TextBlock({ text, what }: TextBlockProps): JSX.Element {
   return (
     <pre class="text-block" tabIndex={0} role="region" aria-label={what}>

@@ -27,7 +27,7 @@ export function QueryForm({ entry, entries, request, nowMs }: QueryFormProps): J
     state.set(changeOf(new FormData(form, event.submitter), entry));
   };
   const { me } = useSession();
-  // An environment has no field of its own where none is known.
+  // Without known environments there is no field for them.
   const places = placeLabels.filter(
     (label) => entry.labels.includes(label) && (label !== "environment" || choicesOf(me, label) !== undefined),
   );

@@ -69,40 +69,39 @@ function Day({ today: stats, before: earlier, nowMs, details }: DayProps): JSX.E
       />
     );
   }
-  const previous = (format: (value: number) => string, value: number | null | undefined): string =>
-    value === undefined || value === null ? "–" : format(value);
   return (
     <>
       <MissingHours completeFrom={day.completeFrom} isComplete={stats.meta.complete} />
       <ul class="plain day-charts">
         <Figure
           title="Success rate"
-          value={formatShare(today.successRate)}
-          previous={previous(formatShare, before?.successRate)}
+          value={today.successRate}
+          previous={before?.successRate}
           series={day.successRate}
           format={formatShare}
           isFitted
         />
         <Figure
           title="Failed attempts"
-          value={formatNumber(today.failed)}
-          previous={previous(formatNumber, before?.failed)}
+          value={today.failed}
+          previous={before?.failed}
           series={day.failed}
           format={formatNumber}
         />
         <Figure
           title="Duration (p95)"
-          value={formatMs(today.p95Ms)}
-          previous={previous(formatMs, before?.p95Ms)}
+          value={today.p95Ms}
+          previous={before?.p95Ms}
           series={day.p95}
           format={formatMs}
         />
         <Figure
           title="Attempts"
-          value={formatNumber(today.attempts)}
-          previous={previous(formatNumber, before?.attempts)}
+          value={today.attempts}
+          previous={before?.attempts}
           series={day.throughput}
-          format={perMinute}
+          format={formatNumber}
+          formatPoint={perMinute}
         />
       </ul>
       <Backlog details={details} />
@@ -138,22 +137,25 @@ function perMinute(value: number): string {
 interface FigureProps {
   readonly title: string;
   /** Of the last 24 hours. */
-  readonly value: string;
+  readonly value: number | null;
   /** Of the 24 hours before. */
-  readonly previous: string;
+  readonly previous: number | null | undefined;
   readonly series: readonly ChartSeries[];
-  readonly format: (value: number) => string;
+  readonly format: (value: number | null | undefined) => string;
+  /** @default format */
+  readonly formatPoint?: (value: number) => string;
   readonly isFitted?: boolean;
 }
 
-function Figure({ title, value, previous, series, format, isFitted = false }: FigureProps): JSX.Element {
+function Figure(props: FigureProps): JSX.Element {
+  const { title, value, previous, series, format, formatPoint = format, isFitted = false } = props;
   return (
     <li class="card">
       <h3>{title}</h3>
       <p>
-        <span class="figure">{value}</span> <span class="quiet">previous day {previous}</span>
+        <span class="figure">{format(value)}</span> <span class="quiet">previous day {format(previous)}</span>
       </p>
-      <Chart title={title} series={series} format={format} heightPx={chartPx} isFitted={isFitted} />
+      <Chart title={title} series={series} format={formatPoint} heightPx={chartPx} isFitted={isFitted} />
     </li>
   );
 }

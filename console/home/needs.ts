@@ -53,17 +53,6 @@ const stateReasons: Readonly<Record<string, string>> = {
   paused: "deliveries are paused",
 };
 
-/** How deliveries to a partner are now. Servers of earlier versions do not return it. */
-interface KnownHealth {
-  readonly health?: {
-    readonly kind: string;
-    readonly reason: string | null;
-    readonly since: string | null;
-  };
-}
-
-type Partner = PartnerSummary & KnownHealth;
-
 const healthReasons: Readonly<Record<string, string>> = {
   ...stateReasons,
   circuit_open: "the circuit breaker is open",
@@ -71,7 +60,7 @@ const healthReasons: Readonly<Record<string, string>> = {
 };
 
 /** Partners whose health the server returns, unless they are healthy. */
-export function healthNeeds(partners: readonly Partner[]): readonly Need[] {
+export function healthNeeds(partners: readonly PartnerSummary[]): readonly Need[] {
   return partners.flatMap(({ partner, health }) => {
     if (health === undefined || health.kind === "healthy") return [];
     const { kind, reason, since } = health;
@@ -88,7 +77,7 @@ export function healthNeeds(partners: readonly Partner[]): readonly Need[] {
 }
 
 /** True if the server returns the health of a partner, which is then all that is said about it. */
-export function hasHealth({ health }: Partner): boolean {
+export function hasHealth({ health }: PartnerSummary): boolean {
   return health !== undefined;
 }
 

@@ -205,7 +205,7 @@ function useLiveEvents(filters: EventFilters, cursor: string, isFollowing: boole
     setStart(undefined);
   }, [path, isFollowing]);
   useEffect(() => {
-    // The first cursor stays: a poll continues from its own answers.
+    // The first cursor stays: a poll continues from its last response.
     if (isFollowing && newest !== undefined)
       setStart((before) => (before?.path === path ? before : { path, from: newest }));
   }, [path, isFollowing, newest]);

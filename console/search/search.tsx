@@ -121,7 +121,7 @@ function SearchDialog({ recent, onClose }: DialogProps): JSX.Element {
 interface FieldProps {
   readonly text: string;
   readonly onText: (text: string) => void;
-  /** Index of the selected result; negative when there is none. */
+  /** Index of the selected result; negative if nothing is selected. */
   readonly selectedAt: number;
   readonly count: number;
   readonly onSelect: (index: number) => void;

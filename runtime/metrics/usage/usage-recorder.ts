@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { runPeriodically } from "../../../limits/clock.ts";
+import { backgroundClock, pause, runPeriodically, systemClock } from "../../../limits/clock.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { UsageCounts } from "../admission/usage-counts.ts";
 import type { UsageStore } from "./usage-message.ts";
@@ -98,15 +98,14 @@ export class UsageRecorder {
   async stop(remainingMs: number): Promise<void> {
     for (const stop of this.#stops) stop();
     const endMs = performance.now() + Math.min(remainingMs, stopMsMax);
-    const late = new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, endMs - performance.now())).unref());
     const store = async (): Promise<void> => {
       await this.flush();
       while (this.#isFailing && performance.now() < endMs) {
-        await new Promise((resolve) => setTimeout(resolve, stopRetryMs));
+        await pause(systemClock, stopRetryMs);
         await this.flush();
       }
     };
-    await Promise.race([store(), late]);
+    await Promise.race([store(), pause(backgroundClock, endMs - performance.now())]);
     const requests = this.#writer?.unsaved ?? 0;
     if (requests > 0) this.#options.log.warn({ requests }, "usage not stored at the end");
   }
@@ -143,7 +142,7 @@ export class UsageRecorder {
     for (let attempt = 1; attempt <= checksMax; attempt += 1) {
       const reply = await this.#options.pods.request(pod, topic, {}, replyMs).catch(() => undefined);
       if (readRecentUsage(reply) !== undefined) return true;
-      if (attempt < checksMax) await new Promise((resolve) => setTimeout(resolve, replyMs));
+      if (attempt < checksMax) await pause(systemClock, replyMs);
     }
     // It may have left in the meantime.
     return !this.#options.pods.live().includes(pod);
