@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import type { Page } from "playwright-core";
 import type { PageAction } from "./console-visitor.ts";
 
@@ -235,6 +235,7 @@ export const metricActions: readonly PageAction[] = [
       expect(new URL(page.url()).searchParams.get("group_by")).toBe("metric,tenant");
       await table.getByRole("link", { name: "lumen" }).first().click();
       expect(new URL(page.url()).searchParams.get("tenant")).toBe("lumen");
+      await expect.poll(() => row.count()).toBe(1);
       await row.click();
       expect(new URL(page.url()).searchParams.get("metric")).toBe("auth_success_rate");
       expect(tab.faults).toEqual([]);
@@ -339,12 +340,18 @@ async function setVisibility(page: Page, state: "hidden" | "visible"): Promise<v
   }, state);
 }
 
-/** Drags over the chart. @param from and to are shares of its width */
+/** Drags over the chart, also if new data has just replaced it. @param from and to are shares of its width */
 async function dragOver(page: Page, [from, to]: readonly [number, number]): Promise<void> {
   const plot = page.locator(".chart .u-over");
-  await plot.scrollIntoViewIfNeeded();
-  const box = await plot.boundingBox();
-  if (box === null) throw new Error("the chart is not drawn");
+  const box = await vi.waitFor(
+    async () => {
+      await plot.scrollIntoViewIfNeeded({ timeout: 1_000 });
+      const found = await plot.boundingBox();
+      if (found === null) throw new Error("the chart is not drawn");
+      return found;
+    },
+    { timeout: 10_000 },
+  );
   const y = box.y + box.height / 2;
   await page.mouse.move(box.x + from * box.width + 1, y);
   await page.mouse.down();
