@@ -87,6 +87,10 @@ export const Slo = object(
       object({ good: number("Good events"), total: number("All events") }),
       "Events in the window; absent if there are none",
     ),
+    exhaustion_seconds: count(
+      "Seconds until the budget is spent at the rate of `burn.fast`; 0 if it is spent, absent if the rate does not " +
+        "spend it within the window",
+    ),
   },
 );
 export type Slo = Static<typeof Slo>;

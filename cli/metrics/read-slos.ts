@@ -41,6 +41,7 @@ export const sloColumns: readonly Column<Slo>[] = [
   { title: "ACTUAL", cell: ({ sli }) => percent(sli) },
   { title: "BUDGET LEFT", cell: (slo) => percent(budgetLeft(slo)) },
   { title: "BURN", cell: ({ tiers }) => burnText(tiers[0]?.long) },
+  { title: "SPENT IN", cell: ({ exhaustion_seconds: seconds }) => timeText(seconds) },
   { title: "DAYS", cell: ({ window_days: days }) => days, isWide: true },
   { title: "EVENTS", cell: ({ events }) => shortNumber(events && Math.round(events.total)), isWide: true },
 ];
@@ -58,6 +59,27 @@ export function budgetLeft({ error_budget: { total, remaining } }: Slo): number 
 /** `14.2 over 1h` */
 export function burnText(burn: BurnRate | undefined): string | undefined {
   return burn?.rate === undefined ? undefined : `${shortNumber(Number(burn.rate.toPrecision(3)))} over ${burn.window}`;
+}
+
+const timeUnits = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["m", 60],
+  ["s", 1],
+] as const;
+
+/** `3d4h`: the two largest units, rounded down */
+function timeText(seconds: number | undefined): string | undefined {
+  if (seconds === undefined) return undefined;
+  const first = timeUnits.findIndex(([, size]) => seconds >= size);
+  if (first < 0) return "0s";
+  let rest = seconds;
+  const parts = timeUnits.slice(first, first + 2).map(([unit, size]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return count === 0 ? "" : `${count}${unit}`;
+  });
+  return parts.join("");
 }
 
 export function percent(share: number | undefined): string | undefined {

@@ -22,7 +22,6 @@ import {
   formatSli,
   isBurning,
   narrowing,
-  secondsLeft,
   windowText,
 } from "./objective-view.ts";
 import { RegionBurn } from "./region-burn.tsx";
@@ -48,6 +47,7 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
               : `${formatNumber(Math.round(events.good))} of ${formatNumber(Math.round(events.total))} good`,
           ],
           ["Error budget", `${formatSli(budget.total)} of events`],
+          ["Spent in", spentIn(objective)],
           ["Minimum events", formatNumber(objective.minimum_events)],
           [
             "Metric",
@@ -200,8 +200,9 @@ function tierReasons(objective: Slo): readonly string[] {
   const [slow, fast] = [`the last ${windowText(long.window)}`, `the last ${windowText(short.window)}`];
   const ofSlow = `${formatNumber(long.rate)} times the sustainable rate in ${slow}`;
   const rates = `${ofSlow}, and ${formatNumber(short.rate)} times in ${fast}`;
-  const left = secondsLeft(objective, tier);
-  const end = left === undefined ? "" : ` At this rate the budget is spent in ${formatSeconds(left)}.`;
+  const seconds = objective.exhaustion_seconds ?? 0;
+  const over = windowText(objective.burn.fast?.window ?? "");
+  const end = seconds > 0 ? ` At the rate of the last ${over} the budget is spent in ${formatSeconds(seconds)}.` : "";
   return [`The budget burns at ${rates} (alert above ${formatNumber(factor)}).${end}`];
 }
 
@@ -215,6 +216,14 @@ function stateReasons({ status, minimum_events: least, events, regions }: Slo): 
   if (status === "failed") return [`${counted} Stores failed.${without}`];
   if (status === "recovering") return [`No alert fires, but a long window is still above its threshold.${without}`];
   return without === "" ? [] : [without.trim()];
+}
+
+/** When the budget is spent at the current burn. */
+export function spentIn({ exhaustion_seconds: seconds, burn, window_days: days }: Slo): string {
+  if (seconds === 0) return "spent";
+  const over = windowText(burn.fast?.window ?? "");
+  if (seconds !== undefined) return `${formatSeconds(seconds)} at the rate of the last ${over}`;
+  return burn.fast?.rate === undefined ? "unknown" : `not within ${days} d at the rate of the last ${over}`;
 }
 
 /** Bad events next to those that the budget permits: with fewer than one, a single bad event spends it. */

@@ -73,16 +73,6 @@ export function isBurning({ factor, long, short }: Tier): boolean {
 }
 
 /**
- * Seconds until the budget is spent at the rate of a tier; undefined if the tier has no rate, or if the budget is
- * unknown or spent.
- */
-export function secondsLeft(objective: Slo, { short }: Tier): number | undefined {
-  const left = budgetLeft(objective);
-  if (left === undefined || left <= 0 || short.rate === undefined || short.rate <= 0) return undefined;
-  return (left * objective.window_days * 86_400) / short.rate;
-}
-
-/**
  * When the budget began to fall: the last point of a history before it fell without a pause until now. Undefined if it
  * does not fall. As exact as the distance of the points.
  */

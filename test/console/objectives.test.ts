@@ -1,6 +1,6 @@
 import type { Slo } from "../../api/objectives.ts";
 import { describe, expect, test } from "vitest";
-import { badEventsText, burnReasons } from "../../console/objectives/objective-detail.tsx";
+import { badEventsText, burnReasons, spentIn } from "../../console/objectives/objective-detail.tsx";
 import { narrowed } from "../../console/pages/slos-page.tsx";
 import {
   budgetLeft,
@@ -101,10 +101,15 @@ describe("the reasons of a state", () => {
     ],
     [
       "of the fastest tier that burns, with the time until the budget is spent",
-      { status: "critical", tiers: [tier(14.4, ["1h", 20], ["5m", 2]), tier(6, ["6h", 7], ["30m", 12])] },
+      {
+        status: "critical",
+        burn: { fast: { window: "1h", rate: 20 } },
+        exhaustion_seconds: 64_800,
+        tiers: [tier(14.4, ["1h", 20], ["5m", 2]), tier(6, ["6h", 7], ["30m", 12])],
+      },
       [
         "The budget burns at 7 times the sustainable rate in the last 6 h, and 12 times in the last 30 min (alert above 6). " +
-          "At this rate the budget is spent in 1 d 12 h.",
+          "At the rate of the last 1 h the budget is spent in 18 h.",
       ],
     ],
     [
@@ -120,6 +125,19 @@ describe("the reasons of a state", () => {
   ] as const)("%s", (_name, change, reasons) => {
     expect(burnReasons(slo(change as Partial<Slo>))).toEqual(reasons);
   });
+});
+
+test.each([
+  ["spent", { exhaustion_seconds: 0 }, "spent"],
+  [
+    "burning",
+    { exhaustion_seconds: 90_000, burn: { fast: { window: "1h", rate: 12 } } },
+    "1 d 1 h at the rate of the last 1 h",
+  ],
+  ["burning slowly", { burn: { fast: { window: "1h", rate: 0.1 } } }, "not within 30 d at the rate of the last 1 h"],
+  ["without events", {}, "unknown"],
+])("a budget says when it is spent: %s", (_name, change, text) => {
+  expect(spentIn(slo(change))).toBe(text);
 });
 
 test.each([

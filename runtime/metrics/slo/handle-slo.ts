@@ -189,6 +189,7 @@ function sloItem({ plan, data }: ReadView<SloData>): Slo {
     error_budget: assessment.budget,
     burn: { ...(fast && { fast: burnBody(fast) }), ...(slow && { slow: burnBody(slow) }) },
     tiers: assessment.burns.map(tierBody),
+    ...known("exhaustion_seconds", assessment.exhaustionSeconds),
     status: assessment.status,
   };
 }

@@ -46,6 +46,8 @@ export interface SloAssessment {
   readonly budget: Slo["error_budget"];
   /** The fastest first. */
   readonly burns: readonly TierBurn[];
+  /** As {@link exhaustionSeconds} returns it. */
+  readonly exhaustionSeconds: number | undefined;
   readonly status: SloStatus;
 }
 
@@ -71,9 +73,26 @@ export function assessSlo(
     sli: events && Math.min(1, events.good / events.total),
     budget,
     burns,
+    exhaustionSeconds: exhaustionSeconds(budget, burns[0], sloSeconds(slo)),
     // What a missing store counted may be all that is needed.
     status: statusOf(slo, events, budget.remaining, burns) ?? missing ?? "insufficient_data",
   };
+}
+
+/**
+ * Seconds until the budget is spent, if events stay as frequent and as bad as in the long window of the fastest tier. 0
+ * for a spent budget; undefined without enough events, and if the window ends before: what is bad now has left it then.
+ */
+function exhaustionSeconds(
+  { total, remaining }: SloAssessment["budget"],
+  fastest: TierBurn | undefined,
+  windowSeconds: number,
+): number | undefined {
+  if (remaining === undefined) return undefined;
+  if (remaining <= 0) return 0;
+  if (fastest === undefined || fastest.tooFew || fastest.longRate === undefined) return undefined;
+  const seconds = ((remaining / total) * windowSeconds) / fastest.longRate;
+  return seconds <= windowSeconds ? Math.floor(seconds) : undefined;
 }
 
 /** The status by the events; undefined with too few of them. */

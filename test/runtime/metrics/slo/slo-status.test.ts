@@ -106,3 +106,24 @@ describe("the status of an objective (Operational Metrics API §2.5)", () => {
     expect(assessSlo(slo, few, stepMin).status).toBe("ok");
   });
 });
+
+describe("the time until the budget is spent", () => {
+  const day = 86_400;
+  test.each<readonly [string, number, Readonly<Record<number, number>>, number | undefined]>([
+    ["is that of the budget that is left, at the rate of an hour", 0.5, { [hour]: 10 }, (0.5 * 30 * day) / 10],
+    ["follows the rate of an hour, not that of five minutes", 0.5, { [hour]: 2, 300: 50 }, (0.5 * 30 * day) / 2],
+    ["is 0 for a budget that is spent", 1.5, {}, 0],
+    ["is unknown if what is bad now leaves the window before", 0.5, { [hour]: 0.4 }, undefined],
+    ["is the window itself, at most", 0.5, { [hour]: 0.5 }, 30 * day],
+    ["is unknown without bad events", 0, {}, undefined],
+  ])("%s", (_name, badPercent, others, seconds) => {
+    const found = assessSlo(slo, counts(badPercent, others), stepMin).exhaustionSeconds;
+    // Rounded down to a second.
+    expect(found ?? -1).toBeCloseTo(seconds ?? -1, -1);
+  });
+
+  test("is unknown with too few events in an hour", () => {
+    const few = new Map([...counts(0.5, { [hour]: 10 }), [hour, { total: 99, good: 50 }]]);
+    expect(assessSlo(slo, few, stepMin).exhaustionSeconds).toBeUndefined();
+  });
+});
