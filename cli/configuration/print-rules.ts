@@ -7,6 +7,7 @@ import type { Resource } from "../../crds/resource.ts";
 import {
   type CatalogRules,
   needsTenant,
+  ruleLabels,
   type RuleGroup,
   type RuleOptions,
   sloRules,
@@ -24,6 +25,8 @@ export interface RulesArguments {
   readonly place: string;
   readonly output: RulesForm;
   readonly tenants: readonly string[];
+  /** Labels of every rule, as `NAME=VALUE`. */
+  readonly labels: readonly string[];
 }
 
 /** Most tenants of one command line. */
@@ -33,24 +36,48 @@ const tenantsMax = 100;
  * Writes the rules to standard output, and what they lack to standard error. Equal resources give equal bytes.
  * @throws StartError `folder`; UsageError without a tenant that the catalogs need, or for one that no request may name
  */
-export async function printRules({ place, output, tenants }: RulesArguments): Promise<ExitName> {
+export async function printRules({ place, output, tenants, labels }: RulesArguments): Promise<ExitName> {
   if (tenants.length > tenantsMax)
     throw new UsageError(`--tenant is given ${tenants.length} times; the limit is ${tenantsMax}.`);
   const resources = await readResources(place);
-  const rules = rulesOf(resources, output, [...new Set(tenants)].sort());
+  const rules = rulesOf(resources, { output, labels, tenants: [...new Set(tenants)].sort() });
   process.stdout.write(rulesText(rules, output));
   for (const note of rules.flatMap(({ notes }) => notes)) say(`warning: ${note}`);
   if (rules.every(({ groups }) => groups.length === 0)) say("No catalog has objectives, so there are no rules.");
   return "done";
 }
 
-function rulesOf(resources: readonly Resource[], form: RulesForm, tenants: readonly string[]): readonly CatalogRules[] {
+function rulesOf(
+  resources: readonly Resource[],
+  { output, labels: texts, tenants }: Omit<RulesArguments, "place">,
+): readonly CatalogRules[] {
+  const labels = labelsOf(texts);
   const catalogs = resources
     .flatMap((resource) => (resource.kind === "MetricCatalog" ? [compileCatalog(resource, [])] : []))
     .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1));
   const quotas = resources.flatMap((resource) => (resource.kind === "QueryClassQuota" ? [compileQuota(resource)] : []));
   if (tenants.length === 0) requireNoTenant(catalogs);
-  return catalogs.map((catalog) => rulesOfCatalog(catalog, { tenants, isTenantMatched: form !== "vmalert", quotas }));
+  const options = { tenants, labels, isTenantMatched: output !== "vmalert", quotas };
+  return catalogs.map((catalog) => rulesOfCatalog(catalog, options));
+}
+
+/** A name of a label that is not reserved by Prometheus. */
+const labelPattern = /^(?<name>(?!__)[A-Za-z_][A-Za-z0-9_]*)=(?<value>.+)$/su;
+const labelsMax = 32;
+
+function labelsOf(texts: readonly string[]): Readonly<Record<string, string>> {
+  if (texts.length > labelsMax)
+    throw new UsageError(`--label is given ${texts.length} times; the limit is ${labelsMax}.`);
+  const labels = new Map<string, string>();
+  for (const text of texts) {
+    const { name, value } = labelPattern.exec(text)?.groups ?? {};
+    if (name === undefined || value === undefined)
+      throw new UsageError(`--label must be NAME=VALUE with the name of a label, not ${text}.`);
+    if (ruleLabels.includes(name)) throw new UsageError(`--label cannot set ${name}, which the rules themselves set.`);
+    if (labels.has(name)) throw new UsageError(`--label sets ${name} twice.`);
+    labels.set(name, value);
+  }
+  return Object.fromEntries([...labels].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 function rulesOfCatalog(catalog: CatalogConfig, options: RuleOptions): CatalogRules {

@@ -22,11 +22,19 @@ export const rulesCommand: Command<RulesArguments> = {
       variable: "HELIOGRAPH_RULES_TENANT",
       multiple: true,
     },
+    {
+      name: "label",
+      value: "NAME=VALUE",
+      help: "Label of every rule, such as team=payments.",
+      variable: "HELIOGRAPH_RULES_LABEL",
+      multiple: true,
+    },
   ],
   read: (given, [place = ""]) => ({
     place,
     output: oneOf(given, "output", ["prometheus", "vmalert", "prometheusrule"]),
     tenants: given.list("tenant"),
+    labels: given.texts("label"),
   }),
   run: async (args) => (await import("./print-rules.ts")).printRules(args),
 };

@@ -41,6 +41,8 @@ export interface RuleOptions {
   readonly tenants: readonly string[];
   /** True when the selectors name the tenant, false when the evaluating program sends it in a header. */
   readonly isTenantMatched: boolean;
+  /** Labels of every rule. @default none */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly quotas: readonly QuotaConfig[];
 }
 
@@ -52,6 +54,8 @@ export class TenantError extends Error {
 const alertNames = { page: "SloBurnsFast", ticket: "SloBurnsSlow" } as const;
 const speeds = { page: "fast", ticket: "slowly" } as const;
 const severities = ["page", "ticket"] as const;
+/** Labels that only the rules themselves set. */
+export const ruleLabels: readonly string[] = ["alertname", "severity", "slo", "domain", "tenant", "region"];
 
 /** True when rules of the catalog need a tenant: one of its objectives is over series of several tenants. */
 export function needsTenant(catalog: CatalogConfig): boolean {
@@ -99,7 +103,8 @@ function viewsOf(catalog: CatalogConfig, tenant: string | undefined): readonly S
   }
 }
 
-function rulesOf(view: SloView, tenant: string | undefined, { isTenantMatched }: RuleOptions): readonly AlertRule[] {
+function rulesOf(view: SloView, tenant: string | undefined, options: RuleOptions): readonly AlertRule[] {
+  const { isTenantMatched, labels } = options;
   const { slo, entry } = view;
   const place = { ...(tenant === undefined ? {} : { tenant }), ...regionOf(view) };
   const { tenant: named, ...region } = place;
@@ -110,7 +115,7 @@ function rulesOf(view: SloView, tenant: string | undefined, { isTenantMatched }:
     return {
       alert: alertNames[severity],
       expr: burnExpression({ slo, metric: entry.metric, matchers }, tiers),
-      labels: literal({ severity, slo: slo.name, domain: slo.domain, ...place }),
+      labels: literal({ ...labels, severity, slo: slo.name, domain: slo.domain, ...place }),
       annotations: annotationsOf(view, severity, tiers),
     };
   });

@@ -9,7 +9,11 @@ interface Rules {
   readonly groups: readonly {
     readonly name: string;
     readonly headers?: readonly string[];
-    readonly rules: readonly { readonly alert: string; readonly expr: string }[];
+    readonly rules: readonly {
+      readonly alert: string;
+      readonly expr: string;
+      readonly labels: Readonly<Record<string, string>>;
+    }[];
   }[];
 }
 
@@ -85,6 +89,28 @@ describe("heliograph rules", () => {
       "The catalog default/operations has series of several tenants; pass --tenant for each",
     );
     expect(card.stderr).toContain("looks like a card number");
+  });
+
+  test("gives every rule the labels of --label, literally", async () => {
+    const { stdout } = await runProgram([...examples, "--label", "team=a,b=c", "--label", "note={{ x }}"]);
+    const { groups } = parse(stdout) as Rules;
+    const labels = groups.flatMap(({ rules }) => rules.map((rule) => rule.labels));
+    expect(labels).toHaveLength(12);
+    expect(labels.every(({ team, note, slo }) => team === "a,b=c" && note === '{{ "{{" }} x }}' && slo !== "")).toBe(
+      true,
+    );
+  });
+
+  test.each([
+    ["that has no value", ["team"], "--label must be NAME=VALUE with the name of a label, not team."],
+    ["that has an empty value", ["team="], "--label must be NAME=VALUE"],
+    ["whose name has a hyphen", ["on-call=a"], "--label must be NAME=VALUE"],
+    ["whose name is reserved", ["__name__=a"], "--label must be NAME=VALUE"],
+    ["that the rules set", ["severity=page"], "--label cannot set severity, which the rules themselves set."],
+    ["that is given twice", ["team=a", "team=b"], "--label sets team twice."],
+  ])("rejects a label %s", async (_name, given, message) => {
+    const { code, stderr } = await runProgram([...examples, ...given.flatMap((label) => ["--label", label])]);
+    expect({ code, message: stderr }).toEqual({ code: 2, message: expect.stringContaining(message) as string });
   });
 
   test("warns of windows that the class does not permit", async () => {
