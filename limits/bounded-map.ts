@@ -13,6 +13,8 @@ interface Entry<V> {
 export class BoundedMap<K, V> {
   // Insertion order is the order of use.
   readonly #entries = new Map<K, V>();
+  // Every entry before it is removed. A new iterator would skip the places of removed entries again each time.
+  #oldest: Iterator<K> = this.#entries.keys();
   readonly #weightMax: number;
   readonly #weigh: (value: V) => number;
   #weight = 0;
@@ -53,10 +55,7 @@ export class BoundedMap<K, V> {
     if (weight > this.#weightMax) return;
     this.#entries.set(key, value);
     this.#weight += weight;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#weight <= this.#weightMax) return;
-      this.delete(oldest);
-    }
+    while (this.#weight > this.#weightMax && this.#entries.size > 0) this.delete(this.#nextOldest());
   }
 
   delete(key: K): void {
@@ -64,6 +63,15 @@ export class BoundedMap<K, V> {
     if (value === undefined) return;
     this.#entries.delete(key);
     this.#weight -= this.#weigh(value);
+  }
+
+  /** The oldest key of a map that is not empty, which the caller removes. */
+  #nextOldest(): K {
+    const next = this.#oldest.next();
+    if (next.done !== true) return next.value;
+    // An iterator that has reached the end stays there.
+    this.#oldest = this.#entries.keys();
+    return this.#nextOldest();
   }
 }
 
