@@ -221,6 +221,13 @@ export interface CatalogConfig extends ResourceOrigin {
   readonly metrics: readonly MetricConfig[];
   /** Objectives over these metrics, by name. */
   readonly slos: readonly SloConfig[];
+  /**
+   * More objectives, by name: those that earlier versions cannot count. Such a version ignores this member and serves
+   * the others.
+   *
+   * @default none
+   */
+  readonly newerSlos?: readonly SloConfig[];
   /** Present when a credential cannot be read and this is the last good version: Unix milliseconds since then. */
   readonly lastGoodSinceMs?: number;
 }

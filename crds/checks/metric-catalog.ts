@@ -8,7 +8,7 @@ import type {
 import { metricStoreRules } from "./metric-store.ts";
 import { isRe2 } from "./re2.ts";
 import { type PlacedRule, rule, type Rule, rulesAt, unless } from "./cel-rule.ts";
-import { sloReferenceRules, sloRules } from "./slo.ts";
+import { largestIntervalSeconds, sloOverRules, sloReferenceRules, sloRules } from "./slo.ts";
 
 /** Time between deprecation and sunset, at least. */
 export const gracePeriodMs = 180 * 86_400_000;
@@ -174,12 +174,8 @@ export const metricCatalogRules: readonly PlacedRule[] = [
     rule("a histogram's name must not end in _bucket, _sum or _count", (name) => !histogramSuffix.test(name)),
   ]),
   ...rulesAt("spec.slos[]", sloRules),
+  ...rulesAt("spec.slos[].over", sloOverRules),
 ];
-
-/** The largest interval of a metric over the stores that hold it, in seconds. */
-function largestIntervalSeconds(source: MetricCatalogMetricSource): number {
-  return Math.max(source.intervalSeconds, ...source.storeIntervals.map(({ intervalSeconds }) => intervalSeconds));
-}
 
 function needsPrometheus({ counter, ratio, histogram }: MetricCatalogMetricSource): boolean {
   const increases = [counter, ratio, histogram].map((kind) => kind?.increase);

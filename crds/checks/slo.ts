@@ -1,7 +1,17 @@
-import type { MetricCatalogMetric, MetricCatalogSlo, MetricCatalogSpec } from "../types/metric-catalog.ts";
+import type {
+  MetricCatalogMetric,
+  MetricCatalogMetricSource,
+  MetricCatalogSlo,
+  MetricCatalogSloOver,
+  MetricCatalogSpec,
+} from "../types/metric-catalog.ts";
 import { rule, type Rule, unless } from "./cel-rule.ts";
 
-/** Requires that the metric of an objective is in the catalog and counts events. */
+const daySeconds = 86_400;
+/** Most slices in the window of an objective: 30 days of minutes. */
+const slicesMax = 50_000;
+
+/** Requires that the metric of an objective is in the catalog, and that the objective fits its kind. */
 export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
   {
     message: "an SLO's metric must be a metric of this catalog",
@@ -11,12 +21,26 @@ export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
     },
   },
   {
-    message: "an SLO's metric must be a ratio or a classic histogram, because only those count events exactly",
+    message: "an SLO's metric must be a ratio, a histogram or a gauge, because a counter has no bad events",
     faults: ({ metrics, slos }) => {
-      const counts = ({ source }: MetricCatalogMetric) =>
-        source.ratio !== undefined || source.histogram?.type === "Classic";
-      const others = idsOf(metrics, (metric) => !counts(metric));
-      return sloFaults(slos, "metric", ({ metric }) => !others.has(metric));
+      const counters = idsOf(metrics, ({ source }) => source.counter !== undefined);
+      return sloFaults(slos, "metric", ({ metric }) => !counters.has(metric));
+    },
+  },
+  {
+    message: "an SLO must have over if, and only if, its metric is a gauge",
+    faults: ({ metrics, slos }) => {
+      const gauges = idsOf(metrics, ({ source }) => source.gauge !== undefined);
+      return sloFaults(slos, "over", (slo) => (slo.over !== undefined) === gauges.has(slo.metric));
+    },
+  },
+  {
+    message: "sliceSeconds must be at least the metric's minStepSeconds, which defaults to four intervals",
+    faults: ({ metrics, slos }) => {
+      const smallest = new Map(metrics.map((metric) => [metric.id, smallestSlice(metric)]));
+      const fits = ({ over, metric }: MetricCatalogSlo) =>
+        over === undefined || over.sliceSeconds >= (smallest.get(metric) ?? 0);
+      return sloFaults(slos, "over.sliceSeconds", fits);
     },
   },
   {
@@ -54,7 +78,38 @@ export const sloRules: readonly Rule<MetricCatalogSlo>[] = [
     ".burnRates",
   ),
   rule("publicTenants requires a public SLO", (slo) => slo.public || slo.publicTenants === undefined, ".publicTenants"),
+  rule(
+    "counts is for events; with over, a slice is good if it meets the threshold",
+    ({ over, counts }) => over === undefined || counts === "Good",
+    ".counts",
+  ),
+  rule(
+    `the window of an SLO must have at most ${slicesMax} slices`,
+    ({ over, windowDays }) => over === undefined || windowDays * daySeconds <= slicesMax * over.sliceSeconds,
+    ".over.sliceSeconds",
+  ),
 ];
+
+/** Rules of the condition on a gauge. */
+export const sloOverRules: readonly Rule<MetricCatalogSloOver>[] = [
+  rule(
+    "a day must be a whole number of slices",
+    ({ sliceSeconds }) => daySeconds % sliceSeconds === 0,
+    ".sliceSeconds",
+  ),
+];
+
+/** Intervals in the smallest step of a metric that sets none. */
+const intervalsPerPoint = 4;
+
+function smallestSlice({ minStepSeconds, source }: MetricCatalogMetric): number {
+  return minStepSeconds ?? intervalsPerPoint * largestIntervalSeconds(source);
+}
+
+/** The largest interval of a metric over the stores that hold it, in seconds. */
+export function largestIntervalSeconds(source: MetricCatalogMetricSource): number {
+  return Math.max(source.intervalSeconds, ...source.storeIntervals.map(({ intervalSeconds }) => intervalSeconds));
+}
 
 function idsOf(
   metrics: readonly MetricCatalogMetric[],

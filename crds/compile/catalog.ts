@@ -25,7 +25,7 @@ const intervalsToSettle = 2;
 
 /** One catalog. `entries` are the credentials and certificates that were found for its stores. */
 export function compileCatalog(resource: MetricCatalog, entries: readonly StoreEntry[]): CatalogConfig {
-  const { schemaVersion, stores, metrics, slos } = resource.spec;
+  const { schemaVersion, stores, metrics } = resource.spec;
   return {
     ...originOf(resource),
     schemaVersion,
@@ -40,8 +40,17 @@ export function compileCatalog(resource: MetricCatalog, entries: readonly StoreE
     metrics: metrics
       .map((metric) => compileMetric(metric, resource.spec))
       .sort((one, other) => byText(one.id, other.id)),
-    slos: slos.map(compileSlo).sort((one, other) => byText(one.name, other.name)),
+    ...compileSlos(resource.spec),
   };
+}
+
+/** The objectives, without those that versions before time slices and fractions of native histograms cannot count. */
+function compileSlos({ metrics, slos }: MetricCatalogSpec): Pick<CatalogConfig, "slos" | "newerSlos"> {
+  const native = new Set(metrics.flatMap(({ id, source }) => (source.histogram?.type === "Native" ? [id] : [])));
+  const isNewer = ({ over, metric }: SloConfig): boolean => over !== undefined || native.has(metric);
+  const all = slos.map(compileSlo).sort((one, other) => byText(one.name, other.name));
+  const newer = all.filter(isNewer);
+  return { slos: all.filter((slo) => !isNewer(slo)), ...(newer.length === 0 ? {} : { newerSlos: newer }) };
 }
 
 /** Warnings for valid values that are probably mistakes. */
@@ -163,7 +172,7 @@ function compileSeries({ name, matchers }: MetricCatalogMetricSourceGauge): Seri
 
 /** One objective. */
 function compileSlo(slo: MetricCatalogSlo): SloConfig {
-  const { name, title, domain, metric, objective, counts, threshold, publicTenants } = slo;
+  const { name, title, domain, metric, objective, counts, threshold, over, publicTenants } = slo;
   return {
     name,
     ...(title === undefined ? {} : { title }),
@@ -172,6 +181,9 @@ function compileSlo(slo: MetricCatalogSlo): SloConfig {
     objective,
     counts,
     ...(threshold === undefined ? {} : { threshold }),
+    ...(over === undefined
+      ? {}
+      : { over: { operator: over.operator, threshold: over.threshold, sliceSeconds: over.sliceSeconds } }),
     windowDays: slo.windowDays,
     minimumEvents: slo.minimumEvents,
     burnRates: slo.burnRates,

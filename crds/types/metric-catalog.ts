@@ -431,7 +431,7 @@ export interface MetricCatalogMetricComplianceScope {
   readonly regions: readonly string[];
 }
 
-/** An objective for the events that a metric counts. */
+/** An objective for the events that a metric counts, or for the values of a gauge over time. */
 export interface MetricCatalogSlo {
   /** Name of the objective, unique within the catalog. */
   readonly name: string;
@@ -439,22 +439,32 @@ export interface MetricCatalogSlo {
   readonly title?: string;
   /** Business domain that clients can filter objectives by. */
   readonly domain: string;
-  /** Metric that counts the events: a ratio or a classic histogram. */
+  /** Metric that counts the events, a ratio or a histogram, or that is judged over time, a gauge. */
   readonly metric: string;
-  /** Required ratio of good events, for example 0.999. */
+  /** Required ratio of good events or slices, for example 0.999. */
   readonly objective: number;
   /**
    * Whether the events in the numerator of a ratio, or the observations of a histogram up to the threshold, are good or
    * bad. @default "Good"
    */
   readonly counts: "Good" | "Bad";
-  /** Upper bound of one of the histogram's buckets, in the unit of the metric. */
+  /**
+   * Upper bound of good observations of a histogram, in the unit of the metric. For a classic histogram, the bound of
+   * one of its buckets; for a native one, any number, inside of a bucket by interpolation.
+   */
   readonly threshold?: number;
+  /**
+   * Condition on a gauge. Time is divided into slices that begin at multiples of their length since 1970 in UTC. A
+   * slice is good if the value of the metric over it, by the default aggregation of the metric and over all stores,
+   * meets the condition. A slice without a value is neither good nor bad.
+   */
+  readonly over?: MetricCatalogSloOver;
   /** Length of the rolling window of the objective, in days. @default 30 */
   readonly windowDays: number;
   /**
    * Minimum number of events for a conclusion, both in the window of the objective and in the long window of a burn
-   * rate. @default 100
+   * rate. With over, minimum number of slices with a value, but never more than half of the slices in the window.
+   * @default 100
    */
   readonly minimumEvents: number;
   /**
@@ -469,4 +479,21 @@ export interface MetricCatalogSlo {
   readonly public: boolean;
   /** Tenants whose view is public. If absent, no view is available without a token. */
   readonly publicTenants?: readonly string[];
+}
+
+/**
+ * Condition on a gauge. Time is divided into slices that begin at multiples of their length since 1970 in UTC. A slice
+ * is good if the value of the metric over it, by the default aggregation of the metric and over all stores, meets the
+ * condition. A slice without a value is neither good nor bad.
+ */
+export interface MetricCatalogSloOver {
+  /** Relation to the threshold that makes a slice good. */
+  readonly operator: "AtMost" | "Below" | "AtLeast" | "Above";
+  /** Number that the value of a slice is compared with, in the unit of the metric. */
+  readonly threshold: number;
+  /**
+   * Length of a slice in seconds. A day must be a whole number of slices, and the window of the objective at most
+   * 50000.
+   */
+  readonly sliceSeconds: number;
 }

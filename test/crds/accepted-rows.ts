@@ -1,4 +1,4 @@
-import { counter, deprecated, histogram, ratio, slo } from "./catalog-changes.ts";
+import { counter, deprecated, histogram, over, ratio, slo } from "./catalog-changes.ts";
 import { rowsOf, type Row } from "./rows.ts";
 
 /** Objects at the very edge of what is accepted. */
@@ -179,6 +179,19 @@ export const acceptedRows: readonly Row[] = [
     {
       says: "has an SLO over the bad events of a histogram",
       set: { ...histogram, slos: [{ ...slo, threshold: -0.5, counts: "Bad" }] },
+    },
+    {
+      says: "has an SLO over the fraction of a native histogram",
+      set: { ...histogram, "metrics[0].source.histogram.type": "Native", slos: [{ ...slo, threshold: 100.5 }] },
+    },
+    { says: "has an SLO of a gauge over time slices", set: { slos: [{ ...slo, over }] } },
+    {
+      says: "has slices as long as the smallest step, and as many as a window may have",
+      set: {
+        "metrics[0].minStepSeconds": 60,
+        "metrics[0].source.intervalSeconds": 600,
+        slos: [{ ...slo, windowDays: 34, over: { operator: "Above", threshold: -1.5, sliceSeconds: 60 } }],
+      },
     },
     {
       says: "has an SLO with the least objective that the default burn rates allow",

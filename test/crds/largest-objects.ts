@@ -5,6 +5,8 @@ function longNames(count: number, prefix: string, length: number): readonly stri
   return Array.from({ length: count }, (_, index) => `${prefix}${index}`.padEnd(length, "x"));
 }
 
+const isGauge = (index: number): boolean => index % 2 === 1;
+
 /**
  * A catalog with as many metrics, stores, references and SLOs as its lists hold, so far as etcd stores it: an object
  * has at most 1.5 MiB there.
@@ -24,7 +26,9 @@ export function largestCatalog(): PlainObject {
     unit: "ratio",
     description: "One of many.",
     source: {
-      ratio: { numerator: { name: "good_total" }, denominator: { name: "all_total" }, increase: "Anchored" },
+      ...(isGauge(index)
+        ? { gauge: { name: "lag" } }
+        : { ratio: { numerator: { name: "good_total" }, denominator: { name: "all_total" }, increase: "Anchored" } }),
       intervalSeconds: 15,
       storeIntervals: names.slice(0, 12).map((store) => ({ store, intervalSeconds: 30 })),
     },
@@ -42,6 +46,7 @@ export function largestCatalog(): PlainObject {
     metric: ids[255 - index],
     objective: 0.999,
     public: true,
+    ...(isGauge(255 - index) ? { over: { operator: "AtMost", threshold: 100, sliceSeconds: 300 } } : {}),
   }));
   return plainObject("MetricCatalog", { stores, metrics, slos }, "largest");
 }

@@ -1,7 +1,9 @@
-import { counter, histogram, ratio, slo } from "./catalog-changes.ts";
+import { counter, histogram, over, ratio, slo } from "./catalog-changes.ts";
 import { rowsOf, type RuleRow } from "./rows.ts";
 
-const uncounted = "an SLO's metric must be a ratio or a classic histogram, because only those count events exactly";
+const uncounted = "an SLO's metric must be a ratio, a histogram or a gauge, because a counter has no bad events";
+const conditioned = "an SLO must have over if, and only if, its metric is a gauge";
+const tooShort = "sliceSeconds must be at least the metric's minStepSeconds, which defaults to four intervals";
 const unreachable =
   "every burn rate must be below 1 / (1 - objective), the burn rate if nothing succeeds; the default of 14.4 " +
   "requires an objective of at least 0.9306";
@@ -21,20 +23,56 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
     message: "an objective must be greater than 0 and less than 1",
   },
   {
-    says: "has an SLO of a gauge, which counts nothing",
+    says: "has an SLO of a gauge without a condition",
     set: { slos: [slo] },
-    field: "spec.slos[0].metric",
-    message: uncounted,
+    field: "spec.slos[0].over",
+    message: conditioned,
+  },
+  {
+    says: "has an SLO of a ratio with a condition over time",
+    set: { ...ratio, slos: [{ ...slo, over }] },
+    field: "spec.slos[0].over",
+    message: conditioned,
+  },
+  {
+    says: "has slices that do not divide a day",
+    set: { slos: [{ ...slo, over: { ...over, sliceSeconds: 420 } }] },
+    field: "spec.slos[0].over.sliceSeconds",
+    message: "a day must be a whole number of slices",
+  },
+  {
+    says: "has slices shorter than the smallest step of the gauge",
+    set: { "metrics[0].minStepSeconds": 301, slos: [{ ...slo, over }] },
+    field: "spec.slos[0].over.sliceSeconds",
+    message: tooShort,
+  },
+  {
+    says: "has slices shorter than four intervals of the gauge",
+    set: { "metrics[0].source.intervalSeconds": 76, slos: [{ ...slo, over }] },
+    field: "spec.slos[0].over.sliceSeconds",
+    message: tooShort,
+  },
+  {
+    says: "has slices shorter than four intervals of one store",
+    set: { "metrics[0].source.storeIntervals": [{ store: "eu", intervalSeconds: 76 }], slos: [{ ...slo, over }] },
+    field: "spec.slos[0].over.sliceSeconds",
+    message: tooShort,
+  },
+  {
+    says: "has one slice too many in the window of an SLO",
+    set: { slos: [{ ...slo, windowDays: 35, over: { ...over, sliceSeconds: 60 } }] },
+    field: "spec.slos[0].over.sliceSeconds",
+    message: "the window of an SLO must have at most 50000 slices",
+  },
+  {
+    says: "counts bad slices",
+    set: { slos: [{ ...slo, over, counts: "Bad" }] },
+    field: "spec.slos[0].counts",
+    message: "counts is for events; with over, a slice is good if it meets the threshold",
   },
   {
     says: "has an SLO of a counter, which has no bad events",
     set: { ...counter, slos: [slo] },
-    field: "spec.slos[0].metric",
-    message: uncounted,
-  },
-  {
-    says: "has an SLO of a native histogram, whose threshold would be interpolated",
-    set: { ...histogram, "metrics[0].source.histogram.type": "Native", slos: [{ ...slo, threshold: 100 }] },
     field: "spec.slos[0].metric",
     message: uncounted,
   },

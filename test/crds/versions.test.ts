@@ -24,13 +24,20 @@ const schemaOf = ({ spec }: VersionedDefinition, version: string): Schema => {
   return (schema as { readonly openAPIV3Schema: Schema }).openAPIV3Schema;
 };
 
-/** Differences that reject nothing more: what is left of a rule for all schemes, and a pattern of more texts. */
+/** Differences that reject nothing more: parts of earlier rules, patterns of more texts, and rules about new fields. */
 const widened: ReadonlySet<string> = new Set([
   "WebhookPartner.spec has a new rule: the URL must not have a query with HmacV1, which signs only the path",
   "WebhookPartner.spec has a new rule: ackUrl must not have a query with HmacV1, which signs only the path",
   "WebhookPartner.spec.endpoint.ackUrl has another pattern",
   "WebhookPartner.spec.endpoint.oauth2.tokenUrl has another pattern",
   "MetricCatalog.spec.stores[].peer.auth.oauth2.tokenUrl has another pattern",
+  "MetricCatalog.spec has a new rule: an SLO's metric must be a ratio, a histogram or a gauge, because a counter has no " +
+    "bad events",
+  "MetricCatalog.spec has a new rule: an SLO must have over if, and only if, its metric is a gauge",
+  "MetricCatalog.spec has a new rule: sliceSeconds must be at least the metric's minStepSeconds, which defaults to four " +
+    "intervals",
+  "MetricCatalog.spec.slos[] has a new rule: counts is for events; with over, a slice is good if it meets the threshold",
+  "MetricCatalog.spec.slos[] has a new rule: the window of an SLO must have at most 50000 slices",
 ]);
 
 describe("definitions, beside those of the release before", () => {

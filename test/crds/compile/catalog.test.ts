@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { histogram, ratio, slo } from "../catalog-changes.ts";
+import { histogram, over, ratio, slo } from "../catalog-changes.ts";
 import type { Changes } from "../valid-objects.ts";
 import { compiled, first, resourceOf } from "./resources.ts";
 
@@ -126,6 +126,17 @@ describe("a compiled catalog", () => {
       { name: "cpu-day", objective: 0.99 },
       { name: "cpu-week", objective: 0.95 },
     ]);
+  });
+
+  test("keeps SLOs that earlier versions cannot count apart from those that they can", () => {
+    const gauge = catalogWith({ slos: [{ ...slo, over }] }).catalog;
+    expect(gauge.slos).toEqual([]);
+    expect(gauge.newerSlos).toMatchObject([{ name: slo.name, over }]);
+    const counted = { ...histogram, slos: [{ ...slo, threshold: 100 }] };
+    const native = { ...counted, "metrics[0].source.histogram.type": "Native" };
+    const [classic, newer] = [counted, native].map((set) => catalogWith(set).catalog);
+    expect([classic?.slos, classic?.newerSlos]).toMatchObject([[{ threshold: 100 }], undefined]);
+    expect([newer?.slos, newer?.newerSlos]).toMatchObject([[], [{ threshold: 100 }]]);
   });
 
   test("holds its SLOs by name with the burn rates of 30 days by default", () => {
