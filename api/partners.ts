@@ -34,6 +34,24 @@ const partnerKeyMembers = {
   not_after: nullable(ref(Time), "Expiry of the key; null if it does not expire"),
 };
 
+export const ConfigurationPlace = object(
+  {
+    source: words(
+      ["kubernetes", "folder"],
+      "Where the definition is edited: WebhookPartner resources, or files in a folder",
+    ),
+    folder: nullable(
+      text(),
+      "Folder on the server's machine; null for resources, and for tokens that may not see the path of the endpoint",
+    ),
+  },
+  {
+    file: nullable(text(), "Name of the file in the folder that declares the partner; null if `folder` is null"),
+    program: text("How the program was started that reads the folder: `heliograph`, or `npx heliograph`"),
+  },
+);
+export type ConfigurationPlace = Static<typeof ConfigurationPlace>;
+
 /** Figures of a partner. Servers of earlier versions have none of them. */
 const current = {
   health: ref(PartnerHealth, "How deliveries to the partner are now; if several apply, the last one of the list"),
@@ -74,7 +92,10 @@ const summary = {
   keys: list(object(partnerKeyMembers), "Signing keys; the first one signs"),
 };
 
-export const PartnerSummary = object(summary, current);
+export const PartnerSummary = object(summary, {
+  ...current,
+  managed_by: ref(ConfigurationPlace, "What contains the definition; only of rejected partners in a list"),
+});
 export type PartnerSummary = Static<typeof PartnerSummary>;
 
 export const PartnerPage = object({
@@ -105,18 +126,6 @@ export const PartnerEndpoint = object({
   ),
 });
 export type PartnerEndpoint = Static<typeof PartnerEndpoint>;
-
-export const ConfigurationPlace = object({
-  source: words(
-    ["kubernetes", "folder"],
-    "Where the definition is edited: WebhookPartner resources, or files in a folder",
-  ),
-  folder: nullable(
-    text(),
-    "The folder on the server's machine; null for resources, and for tokens that may not see the path of the endpoint",
-  ),
-});
-export type ConfigurationPlace = Static<typeof ConfigurationPlace>;
 
 /** Servers of earlier versions do not report them. */
 const place = {

@@ -1,6 +1,8 @@
-import type { PartnerDetail } from "../../api/partners.ts";
+import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import type { JSX } from "preact";
-import { useRead } from "../api/use-read.ts";
+import { partnerPageItems } from "../api/read-partners.ts";
+import type { ListPage } from "../api/types.ts";
+import { useRead, type ReadState } from "../api/use-read.ts";
 import type { PageProps } from "../page-entry.ts";
 import { KeysSection, SettingsSection } from "../partners/keys-section.tsx";
 import { LiveSection } from "../partners/live-section.tsx";
@@ -11,16 +13,24 @@ import { SubscriptionsSection } from "../partners/subscriptions-section.tsx";
 import { TimelineSection } from "../partners/timeline-section.tsx";
 import { Page } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
-import { pathTo } from "../router/place.ts";
+import { changedQuery, pathTo } from "../router/place.ts";
 
 const everySeconds = 10;
 
 /** One partner: its health, live state, figures, keys, timeline and configuration. */
 export function PartnerPage({ parameters }: PageProps): JSX.Element {
   const { namespace = "", name = "" } = parameters;
+  const label = `${namespace}/${name}`;
   const read = useRead<PartnerDetail>(`/webhooks${pathTo("partners", namespace, name)}`, { everySeconds });
+  const notApplied = useNotApplied(label, read);
+  if (notApplied !== undefined)
+    return (
+      <Page title={label}>
+        <StatusSection partner={notApplied} />
+      </Page>
+    );
   return (
-    <Page title={`${namespace}/${name}`}>
+    <Page title={label}>
       <Reading read={read} what="the partner" lines={30}>
         {(partner) => (
           <>
@@ -37,4 +47,12 @@ export function PartnerPage({ parameters }: PageProps): JSX.Element {
       </Reading>
     </Page>
   );
+}
+
+/** A partner without an applied version has no details: the list has why. Undefined for other partners. */
+function useNotApplied(label: string, { problem }: ReadState<PartnerDetail>): PartnerSummary | undefined {
+  const isUnknown = problem?.code === "partner_not_found";
+  const query = changedQuery(new URLSearchParams({ limit: String(partnerPageItems) }), { search: label });
+  const read = useRead<ListPage<PartnerSummary>>(isUnknown ? `/webhooks/partners${query}` : undefined);
+  return isUnknown ? read.data?.data.find(({ partner }) => partner === label) : undefined;
 }

@@ -4,12 +4,18 @@ import { healthKind } from "./health-kind.ts";
 /** What to do about a partner, and the command that does it. */
 export interface Advice {
   readonly text: string;
-  /** What the command does. */
+  /** What follows and how to start; undefined if nobody who sees this can do it. */
+  readonly step?: Step;
+}
+
+/** A text to copy, such as a command or the name of a file. */
+export interface Step {
   readonly label: string;
-  readonly command: string;
+  readonly text: string;
 }
 
 type Facts = Pick<PartnerDetail, "partner" | "state" | "health" | "rejected" | "managed_by">;
+type Place = Pick<Facts, "partner" | "managed_by">;
 
 const edits: Readonly<Record<string, string>> = {
   rejected: "Correct the definition. Until then no events are routed to this partner.",
@@ -27,43 +33,51 @@ const edits: Readonly<Record<string, string>> = {
 export function adviceOf(partner: Facts): Advice | undefined {
   const kind = healthKind(partner);
   const text = edits[kind];
-  if (text !== undefined) return { text, ...commandFor(partner, kind) };
+  if (text !== undefined) return withStep(text, stepFor(partner, kind));
   if (partner.rejected === null || partner.rejected === undefined) return undefined;
+  const rejected = "The last edit is rejected, and the version before it stays applied. Correct the definition.";
+  return withStep(rejected, stepFor(partner, "rejected"));
+}
+
+function withStep(text: string, step: Step | undefined): Advice {
+  return step === undefined ? { text } : { text, step };
+}
+
+/** Where the definition is edited; undefined for a folder that the token may not see. */
+export function editStep({ partner, managed_by: place }: Place): Step | undefined {
+  if (place?.source !== "folder") return { label: "This edits it:", text: `kubectl edit ${resourceOf(partner)}` };
+  if (place.folder === null) return undefined;
+  const { folder, file } = place;
+  if (file === undefined || file === null) return { label: "It is in this folder:", text: folder };
+  return { label: "Edit this file:", text: `${folder.replace(/\/$/u, "")}/${file}` };
+}
+
+/** The command that shows what is wrong with the definition; undefined for a folder that the token may not see. */
+export function checkStep({ partner, managed_by: place }: Place): Step | undefined {
+  const label = "This shows what is wrong:";
+  if (place?.source !== "folder") return { label, text: `kubectl describe ${resourceOf(partner)}` };
+  if (place.folder === null) return undefined;
+  return { label, text: `${place.program ?? "heliograph"} validate ${inShell(place.folder)}` };
+}
+
+function stepFor(partner: Facts, kind: string): Step | undefined {
+  const isFolder = partner.managed_by?.source === "folder";
+  if (kind === "rejected" && isFolder) return editStep(partner);
+  if (kind === "rejected" || kind === "held") return checkStep(partner);
+  if (kind !== "paused" || isFolder) return editStep(partner);
   return {
-    text: "The last edit is rejected, and the version before it stays applied. Correct the definition.",
-    ...commandFor(partner, "rejected"),
+    label: "This resumes deliveries:",
+    text: `kubectl patch ${resourceOf(partner.partner)} --type merge -p '{"spec":{"state":"Active"}}'`,
   };
 }
 
-/** The command that edits the definition, for where it is. */
-export function editCommand(partner: Pick<Facts, "partner" | "managed_by">): string {
-  const [namespace = "", name = ""] = partner.partner.split("/", 2);
-  if (partner.managed_by?.source !== "folder") return `kubectl edit webhookpartner ${name} -n ${namespace}`;
-  return `grep -rlF 'name: ${name}' ${folderOf(partner)}`;
+/** The resource of a partner as arguments of kubectl. */
+function resourceOf(partner: string): string {
+  const [namespace = "", name = ""] = partner.split("/", 2);
+  return `webhookpartner ${name} -n ${namespace}`;
 }
 
-/** The command that shows what is wrong with the definition. */
-export function checkCommand(partner: Pick<Facts, "partner" | "managed_by">): string {
-  const [namespace = "", name = ""] = partner.partner.split("/", 2);
-  if (partner.managed_by?.source !== "folder") return `kubectl describe webhookpartner ${name} -n ${namespace}`;
-  return `heliograph validate ${folderOf(partner)}`;
-}
-
-function commandFor(partner: Facts, kind: string): Pick<Advice, "label" | "command"> {
-  if (kind === "rejected" || kind === "held")
-    return { label: "This shows what is wrong:", command: checkCommand(partner) };
-  const [namespace = "", name = ""] = partner.partner.split("/", 2);
-  if (kind === "paused" && partner.managed_by?.source !== "folder")
-    return {
-      label: "This resumes deliveries:",
-      command: `kubectl patch webhookpartner ${name} -n ${namespace} --type merge -p '{"spec":{"state":"Active"}}'`,
-    };
-  const isFolder = partner.managed_by?.source === "folder";
-  return { label: isFolder ? "This finds its file:" : "This edits it:", command: editCommand(partner) };
-}
-
-/** The folder as a word of a shell; only administrators see its name. */
-function folderOf({ managed_by: place }: Pick<Facts, "managed_by">): string {
-  const folder = place?.folder ?? "DIR";
-  return /^[\w./-]+$/u.test(folder) ? folder : `'${folder.replaceAll("'", String.raw`'\''`)}'`;
+/** A path as a word of a shell. */
+function inShell(path: string): string {
+  return /^[\w./-]+$/u.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,12 +1,12 @@
 import type { PartnerDetail } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
-import { CodeBlock } from "../components/copy-button.tsx";
 import { DataTable, Facts, type Column } from "../components/data-table.tsx";
 import { formatNumber, formatSeconds } from "../components/format.ts";
 import { Countdown, Timestamp, useNow } from "../components/timestamp.tsx";
 import { Section } from "../components/page.tsx";
-import { checkCommand, editCommand } from "./advice.ts";
+import { checkStep, editStep } from "./advice.ts";
+import { StepLine } from "./step-line.tsx";
 
 type Key = PartnerDetail["keys"][number] & { readonly isFirst: boolean };
 
@@ -50,16 +50,16 @@ export function SettingsSection({ partner }: { readonly partner: PartnerDetail }
           ["Backlog at most", delivery.max_backlog === null ? "no limit" : formatNumber(delivery.max_backlog)],
         ]}
       />
-      <CodeBlock text={editCommand(partner)} what="the command that edits it" />
-      <CodeBlock text={checkCommand(partner)} what="the command that checks it" />
+      <StepLine step={editStep(partner)} />
+      <StepLine step={checkStep(partner)} />
     </Section>
   );
 }
 
 function whereEdited({ managed_by: place }: PartnerDetail): string {
   return place?.source === "folder"
-    ? "Edit the file of the folder that has the WebhookPartner; it is read again at once."
-    : "Edit the WebhookPartner resource.";
+    ? "A file of the configuration folder declares the partner. The folder is read again after each change."
+    : "The resource WebhookPartner declares the partner.";
 }
 
 function scheduleText(seconds: readonly number[]): string {

@@ -10,9 +10,14 @@ export function stateReasons({ state, reason, missing = null, rejected = null }:
   const disabled = state === "disabled" ? ["The endpoint responded with status 410 (Gone)."] : [];
   // A partner that was never applied is held for the fault of its only definition.
   const isSame = rejected !== null && missing?.startsWith(`${rejected.reason}:`) === true;
-  return [...held, ...disabled, ...(rejected === null || isSame ? [] : [rejectedText(rejected)])];
+  return [...held, ...disabled, ...(rejected === null || isSame ? [] : [rejectedText(rejected, state)])];
 }
 
-function rejectedText({ reason, message }: NonNullable<PartnerSummary["rejected"]>): string {
-  return message === null ? `Last edit rejected: ${reason}` : `Last edit rejected (${reason}): ${message}`;
+/** A partner in the state `rejected` was never applied, so there is no earlier version. */
+function rejectedText(
+  { reason, message }: NonNullable<PartnerSummary["rejected"]>,
+  state: PartnerSummary["state"],
+): string {
+  const what = state === "rejected" ? "Definition rejected" : "Last edit rejected";
+  return message === null ? `${what}: ${reason}` : `${what} (${reason}): ${message}`;
 }

@@ -1,10 +1,9 @@
 import type { EventSummary } from "../../api/histories.ts";
-import type { PartnerDetail, PartnerEndpoint } from "../../api/partners.ts";
+import type { PartnerDetail, PartnerEndpoint, PartnerSummary } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import type { ListPage } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { Badge } from "../components/badge.tsx";
-import { CodeBlock } from "../components/copy-button.tsx";
 import { Facts } from "../components/data-table.tsx";
 import { formatCount, formatMs, formatShare } from "../components/format.ts";
 import { Section } from "../components/page.tsx";
@@ -15,9 +14,15 @@ import { EventLink } from "../webhooks/links.tsx";
 import { adviceOf } from "./advice.ts";
 import { healthKind, healthReason } from "./health-kind.ts";
 import { latestFailure } from "./latest-failure.ts";
+import { StepLine } from "./step-line.tsx";
+
+interface StatusProps {
+  /** A partner of the list is enough: one that is not applied has no details. */
+  readonly partner: PartnerSummary & Pick<PartnerDetail, "endpoint">;
+}
 
 /** Whether the partner is well, since when and why not, what to do, and where its events go. */
-export function StatusSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+export function StatusSection({ partner }: StatusProps): JSX.Element {
   const advice = adviceOf(partner);
   return (
     <Section title="Health">
@@ -25,10 +30,8 @@ export function StatusSection({ partner }: { readonly partner: PartnerDetail }):
         <StatusHead partner={partner} />
         {advice === undefined ? null : (
           <>
-            <p>
-              {advice.text} <span class="quiet">{advice.label}</span>
-            </p>
-            <CodeBlock text={advice.command} what="the command" />
+            <p>{advice.text}</p>
+            <StepLine step={advice.step} />
             {failingKinds.has(healthKind(partner)) ? <Failure partner={partner.partner} /> : null}
             <FailedLinks partner={partner.partner} />
           </>
@@ -39,7 +42,7 @@ export function StatusSection({ partner }: { readonly partner: PartnerDetail }):
   );
 }
 
-function StatusHead({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+function StatusHead({ partner }: StatusProps): JSX.Element {
   const reason = healthReason(partner);
   const { since = null, until = null } = partner.health ?? {};
   return (
@@ -61,7 +64,7 @@ function StatusHead({ partner }: { readonly partner: PartnerDetail }): JSX.Eleme
 }
 
 /** Servers of earlier versions report none of them. */
-function Figures({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+function Figures({ partner }: StatusProps): JSX.Element {
   const { endpoint, recent } = partner;
   const figures =
     recent === undefined
@@ -117,7 +120,7 @@ function successText({ success_rate: share, attempts }: NonNullable<PartnerDetai
   return share === null ? "no attempts" : `${formatShare(share)} of ${formatCount(attempts, "attempt")}`;
 }
 
-function NextKey({ partner: { next_key_to_expire: key } }: { readonly partner: PartnerDetail }): JSX.Element {
+function NextKey({ partner: { next_key_to_expire: key } }: StatusProps): JSX.Element {
   if (key === undefined || key === null) return <>none expires</>;
   return (
     <>

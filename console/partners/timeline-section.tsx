@@ -20,6 +20,11 @@ const columns: readonly Column<TimelineItem>[] = [
   { header: "Event", cell: ({ text }) => text },
 ];
 
+/** A folder has no conditions. */
+function leadOf({ managed_by: place }: PartnerDetail): string | undefined {
+  return place?.source === "folder" ? undefined : "Conditions of the WebhookPartner are in kubectl describe.";
+}
+
 /** The moments that the runtime knows. Without the counts of dead letters the rest is of use. */
 export function TimelineSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
   const query = changedQuery(new URLSearchParams(), { partner: partner.partner });
@@ -28,7 +33,7 @@ export function TimelineSection({ partner }: { readonly partner: PartnerDetail }
   return (
     <Section
       title="Timeline"
-      lead="Moments that the runtime knows. Conditions of the resource are with kubectl."
+      lead={leadOf(partner)}
       actions={
         <>
           <Link to={`/events${query}`}>Events</Link>
@@ -41,7 +46,7 @@ export function TimelineSection({ partner }: { readonly partner: PartnerDetail }
         columns={columns}
         rows={items}
         rowKey={({ at, text }) => `${at} ${text}`}
-        empty={<Empty title="Nothing to tell" why="No key ends, nothing waits, and there are no dead letters." />}
+        empty={<Empty title="No dates" why="No key expires, no delivery is due, and there are no dead letters." />}
       />
     </Section>
   );

@@ -8,6 +8,7 @@ import type { RequestOutcome } from "../http/server/request-log.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import type { StreamRecord } from "../nats/streams/stream-identities.ts";
 import type { Tracer } from "../tracing/tracer.ts";
+import type { ConfigFolder } from "../webhooks/partners/partner.ts";
 import type { ConfigReporter } from "./config-report.ts";
 import type { Expirations } from "./expirations.ts";
 import type { StateLog } from "./follow-config.ts";
@@ -65,7 +66,7 @@ interface PreparedParts {
   /** Folder whose key signs the tokens of `heliograph open`. @default no command of this machine makes tokens */
   readonly dataFolder?: string;
   /** Folder of the configuration. @default the configuration is in a cluster */
-  readonly configFolder?: string;
+  readonly configFolder?: ConfigFolder;
   /** The streams as they are kept outside NATS. @default the pods alone remember them */
   readonly streamRecord?: StreamRecord;
 }

@@ -144,9 +144,10 @@ async function openConsole({ plan, settings, prepared }: ProgramContext): Promis
     return undefined;
   });
   const { proveOrigin, bindToKey } = prepared.issuers.find((issuer) => issuer.proveOrigin !== undefined) ?? {};
-  const { dataFolder } = prepared;
+  const { dataFolder, configFolder } = prepared;
   const isLocal = proveOrigin !== undefined && bindToKey !== undefined && dataFolder !== undefined;
-  const local = isLocal ? { proveOrigin, bindToKey, dataFolder } : undefined;
+  const program = configFolder?.program ?? "heliograph";
+  const local = isLocal ? { proveOrigin, bindToKey, dataFolder, program } : undefined;
   return consoleRoutes({ files, settings: settings.console, local, version });
 }
 

@@ -64,8 +64,17 @@ async function prepare(
     podId: `standalone-${await dataFolderId(dataFolder)}`,
     issuers: [await developmentIssuer(options)],
     dataFolder: resolve(dataFolder),
-    configFolder: resolve(folder),
+    configFolder: {
+      path: resolve(folder),
+      program: programName(process.env),
+      fileOf: (partner) => source.current().files.get(partner),
+    },
   };
+}
+
+/** How people start the program: npm sets the variable for what `npx` or a script of a package runs. */
+export function programName({ npm_command: npm }: NodeJS.ProcessEnv): string {
+  return npm === undefined ? "heliograph" : "npx heliograph";
 }
 
 function rejectShortRetention({ streams }: Settings, { config }: FolderState): void {

@@ -24,7 +24,7 @@ import { createEventIndex } from "./event-index/event-index.ts";
 import type { IndexedDeps } from "./history/indexed-list.ts";
 import { createPartnerFigures, type PartnerFigures } from "./live/live-state.ts";
 import type { Log } from "./log.ts";
-import type { Partner } from "./partners/partner.ts";
+import type { ConfigFolder, Partner } from "./partners/partner.ts";
 import type { ConfiguredPartners } from "./partners/configured-partners.ts";
 import { createListPartner, createRemovedPartners } from "./partners/partner-registry.ts";
 import { createSettledCounter } from "./replay/replay-job.ts";
@@ -49,7 +49,7 @@ export interface WebhookEngineDeps {
   /** @default no spans */
   readonly tracer?: Tracer | undefined;
   /** Folder that the configuration is read from. @default it is in a cluster */
-  readonly configFolder?: string | undefined;
+  readonly configFolder?: ConfigFolder | undefined;
   /** Unique among the pods. */
   readonly podId: string;
   /** Version of this program, for `User-Agent`. @default "dev" */

@@ -133,12 +133,13 @@ export class WebhookEngine {
     this.history = createEventReads(this.#context);
     this.partnerList = createPartnerList(this.#context);
     const live = this.#createLiveStates();
-    this.partnerOverview = createPartnerOverview(this.partnerList, { ...this.#context, live });
+    const { configFolder } = deps;
+    this.partnerOverview = createPartnerOverview(this.partnerList, { ...this.#context, live, configFolder });
     this.partnerDetails = createPartnerDetails({
       list: this.partnerList,
       live,
       overview: this.partnerOverview,
-      configFolder: deps.configFolder,
+      configFolder,
     });
     this.pings = createPings({ ...this.#context, list: this.partnerList, router: this.#router, nonce: createNonce() });
     this.replays = createReplays(this.#context, replayStore);

@@ -76,6 +76,8 @@ spec:
 `;
 /** A partner whose endpoint is away; its key is being rotated. Nothing of the demo goes to it. */
 export const failing = { partner: "default/away-bank", type: "drill.started", key: "away-2025" } as const;
+/** A partner without an endpoint, which is not applied. */
+const rejected = { name: "typo-bank" } as const;
 const dayMs = 86_400_000;
 
 function failingPartner(nowMs: number): string {
@@ -97,7 +99,8 @@ function failingPartner(nowMs: number): string {
   };
   const secret = { apiVersion: "v1", kind: "Secret", metadata, stringData };
   const partner = { apiVersion: "heliograph.dev/v1alpha1", kind: "WebhookPartner", metadata, spec };
-  return `---\n${JSON.stringify(secret)}\n---\n${JSON.stringify(partner)}\n`;
+  const invalid = { ...partner, metadata: { ...metadata, name: rejected.name }, spec: { ...spec, endpoint: {} } };
+  return [secret, partner, invalid].map((object) => `---\n${JSON.stringify(object)}\n`).join("");
 }
 /** Enough for charts; storing an hour of series takes seconds. */
 const pastHours = 0.75;

@@ -58,6 +58,13 @@ export const pageRows: readonly PageRow[] = [
     heading: "default/north-ledger",
     sees: ["Try again"],
   },
+  {
+    name: "partner-rejected",
+    path: "/partners/default/typo-bank",
+    heading: "default/typo-bank",
+    sees: ["rejected", /Definition rejected .*endpoint/u, "Correct the definition", /\/more\.yaml$/u],
+    misses: ["Try again"],
+  },
   { name: "events", path: "/events", heading: "Events", sees: ["evt-payout-0003-created", "2 delivered"] },
   {
     name: "events-by-status",

@@ -27,9 +27,14 @@ export interface FolderObjects {
   /** Keys of objects that stay in force, since their present text is invalid. */
   readonly kept: readonly string[];
   /** Partners whose present text is invalid or cannot be read. */
-  readonly rejected: readonly NotAppliedPartner[];
+  readonly rejected: readonly RejectedPartner[];
   /** True when a file or a document cannot be read as an object: it may define further objects. */
   readonly isPartial: boolean;
+}
+
+/** A partner that is not applied, and the file that declares it. */
+export interface RejectedPartner extends NotAppliedPartner {
+  readonly file: string;
 }
 
 export const noObjects: FolderObjects = { objects: new Map(), problems: [], kept: [], rejected: [], isPartial: false };
@@ -66,7 +71,7 @@ class ObjectResult {
   private readonly previous: FolderObjects;
   private readonly objects = new Map<string, FolderObject>();
   private readonly problems: SourceProblem[] = [];
-  private readonly rejected = new Map<string, NotAppliedPartner | undefined>();
+  private readonly rejected = new Map<string, RejectedPartner | undefined>();
   /** Names of files with a document whose object is unknown, each with its first problem. */
   private readonly unclear = new Map<string, SourceProblem>();
 
@@ -93,7 +98,7 @@ class ObjectResult {
     const kept = [...this.previous.objects].filter(
       ([key, { file }]) => !this.objects.has(key) && (isUnclear(file) || this.rejected.has(key)),
     );
-    const lost = kept.flatMap(([key, { file, resource }]): readonly NotAppliedPartner[] => {
+    const lost = kept.flatMap(([key, { file, resource }]): readonly RejectedPartner[] => {
       const problem = this.rejected.has(key) ? undefined : (unreadable.get(file) ?? this.unclear.get(file));
       return problem === undefined || resource === undefined ? [] : notApplied(resource, "Unreadable", problem);
     });
@@ -195,11 +200,13 @@ function notApplied(
   { kind, metadata }: Identity,
   reason: string,
   { file, line, field, message }: SourceProblem,
-): readonly NotAppliedPartner[] {
+): readonly RejectedPartner[] {
   if (kind !== "WebhookPartner" || metadata.name === "") return [];
   const { namespace, name } = metadata;
   const at = field === "" ? "" : `${field}: `;
-  return [{ uid: uidOf({ kind, metadata }), namespace, name, reason, message: `${file}:${line}: ${at}${message}` }];
+  return [
+    { uid: uidOf({ kind, metadata }), namespace, name, reason, message: `${file}:${line}: ${at}${message}`, file },
+  ];
 }
 
 /** Reports an unknown apiVersion; undefined for a known one. */

@@ -111,7 +111,11 @@ export class FolderSource implements ConfigSource<FolderState> {
   }
 
   private accept(state: FolderState | undefined): void {
-    if (state === undefined || isSame(state, this.state)) return;
+    if (state === undefined) return;
+    if (isSame(state, this.state)) {
+      this.state = { ...this.state, files: state.files };
+      return;
+    }
     this.state = state;
     for (const listener of this.listeners) listener(state);
   }

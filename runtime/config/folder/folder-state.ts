@@ -18,6 +18,8 @@ export interface FolderState extends ConfigState {
   readonly warnings: readonly SourceProblem[];
   /** `Kind/namespace/name` of objects that stay in force in an earlier version. */
   readonly kept: readonly string[];
+  /** Names of the files that declare partners, by `namespace/name`. */
+  readonly files: ReadonlyMap<string, string>;
 }
 
 /** Compiles files that were read otherwise. */
@@ -47,7 +49,8 @@ export function stateOf(
     before,
   });
   const isWhole = !isPartial && folderProblems.length === 0;
-  const config = withNotApplied(compiled, [...rejected, ...results.flatMap(notAppliedResult)], !isWhole);
+  const unread = rejected.map(({ file: _file, ...partner }) => partner);
+  const config = withNotApplied(compiled, [...unread, ...results.flatMap(notAppliedResult)], !isWhole);
   const state = {
     config,
     hash: digestOf(compiled),
@@ -55,8 +58,22 @@ export function stateOf(
     problems: [...folderProblems, ...problems, ...results.flatMap((result) => resultProblems(result, objects))],
     warnings: results.flatMap((result) => resultWarnings(result, objects)),
     kept: [...kept, ...results.flatMap((result) => lastGoodKey(result) ?? [])],
+    files: filesOf({ objects, rejected }),
   };
   return { state, againMs };
+}
+
+/** A rejected edit may be in another file than the version in force. */
+function filesOf({ objects, rejected }: Pick<FolderObjects, "objects" | "rejected">): FolderState["files"] {
+  const label = (namespace: string, name: string): string => `${namespace}/${name}`;
+  return new Map([
+    ...[...objects.values()].flatMap(({ resource, file }) =>
+      resource?.kind === "WebhookPartner"
+        ? [[label(resource.metadata.namespace, resource.metadata.name), file] as const]
+        : [],
+    ),
+    ...rejected.map(({ namespace, name, file }) => [label(namespace, name), file] as const),
+  ]);
 }
 
 /** The configuration with what the folder contains beyond it. A partner keeps its first reason. */

@@ -36,6 +36,8 @@ interface LocalIssuer {
     origin: string | undefined,
   ) => Promise<{ readonly token: string; readonly expiresAtMs: number } | undefined>;
   readonly dataFolder: string;
+  /** How the program was started: `heliograph` or `npx heliograph`. */
+  readonly program: string;
 }
 
 interface ConsoleOptions {
@@ -89,7 +91,7 @@ function openCommand({ address, origin }: ApiRequest, local: LocalIssuer | undef
   const quoted = /^[\w./-]+$/u.test(local.dataFolder)
     ? local.dataFolder
     : `'${local.dataFolder.replaceAll("'", String.raw`'\''`)}'`;
-  return `heliograph open --data ${quoted} --url ${origin}`;
+  return `${local.program} open --data ${quoted} --url ${origin}`;
 }
 
 /** `POST /console/token`: binds the token of `heliograph open` to a key of the page, before the page stores it. */

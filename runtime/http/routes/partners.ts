@@ -40,7 +40,7 @@ export function partnerRoutes({
   const scopes = ["webhooks:read"];
   return [
     readRoute("/webhooks/partners", scopes, operations.partnersOperation, async ({ query, caller }) => {
-      const requested = { tenants: caller.tenants, ...partnersOf(caller), ...readPartnerQuery(query) };
+      const requested = { tenants: caller.tenants, ...viewOf(caller), ...readPartnerQuery(query) };
       const { items, next } = await partnerOverview.page(requested);
       return { data: items, meta: { cursor: next === undefined ? null : String(next) } };
     }),

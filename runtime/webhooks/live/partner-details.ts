@@ -1,9 +1,9 @@
-import type { ConfigurationPlace, PartnerDetail, PartnerEndpoint } from "../../../api/partners.ts";
+import type { PartnerDetail, PartnerEndpoint } from "../../../api/partners.ts";
 import type { PartnerAccess } from "../history/partner-access.ts";
 import { type PartnerList, seesAll } from "../history/partner-list.ts";
-import type { Partner } from "../partners/partner.ts";
+import type { ConfigFolder, Partner } from "../partners/partner.ts";
 import { hiddenView, type LiveStates } from "./live-state.ts";
-import type { PartnerOverview } from "./partner-overview.ts";
+import { placeOf, type PartnerOverview } from "./partner-overview.ts";
 
 /** A caller that reads one partner. */
 interface DetailsCaller extends PartnerAccess {
@@ -26,7 +26,7 @@ interface PartnerDetailsDeps {
   readonly live: Pick<LiveStates, "of">;
   readonly overview: Pick<PartnerOverview, "withFigures">;
   /** Folder of the configuration. @default the configuration is in a cluster */
-  readonly configFolder?: string | undefined;
+  readonly configFolder?: ConfigFolder | undefined;
 }
 
 export function createPartnerDetails({ list, live, overview, configFolder }: PartnerDetailsDeps): PartnerDetails {
@@ -43,15 +43,10 @@ export function createPartnerDetails({ list, live, overview, configFolder }: Par
         ...settingsOf(partner),
         live: view,
         endpoint: partnerEndpoint(partner.config.endpoint.url, showsInternals),
-        managed_by: placeOf(configFolder, showsInternals),
+        managed_by: placeOf(configFolder, label, showsInternals),
       };
     },
   };
-}
-
-function placeOf(folder: string | undefined, showsInternals: boolean): ConfigurationPlace {
-  if (folder === undefined) return { source: "kubernetes", folder: null };
-  return { source: "folder", folder: showsInternals ? folder : null };
 }
 
 function settingsOf({ config }: Partner): Pick<PartnerDetail, "signing" | "retry" | "delivery"> {

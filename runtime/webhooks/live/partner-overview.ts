@@ -1,5 +1,5 @@
 import type { PartnerHealth } from "../../../api/partner-health.ts";
-import type { PartnerSummary } from "../../../api/partners.ts";
+import type { ConfigurationPlace, PartnerSummary } from "../../../api/partners.ts";
 import { orEventsUnavailable } from "../../errors/api-error.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { createFindBlock, disabledBlock, type FindBlock } from "../history/find-block.ts";
@@ -7,20 +7,22 @@ import type { PartnerAccess } from "../history/partner-access.ts";
 import { failingShare, type PartnerFigures, readPartnerFigures } from "../history/partner-figures.ts";
 import { type PartnerList, type PartnerPage, type PartnerQuery, seesAll } from "../history/partner-list.ts";
 import type { DisabledPartners, PartnerHolds } from "../partners/partner-holds.ts";
-import type { Partner } from "../partners/partner.ts";
+import type { ConfigFolder, Partner } from "../partners/partner.ts";
 import type { LiveStates } from "./live-state.ts";
 import type { DeliveryWait } from "../../../api/histories.ts";
 
 /** Partners with their health and figures, for callers. */
 export interface PartnerOverview {
   /** As {@link PartnerList.page}, with figures. @throws ApiError `events_unavailable` */
-  page(query: PartnerQuery): Promise<PartnerPage>;
+  page(query: PartnerQuery & Pick<OverviewCaller, "showsInternals">): Promise<PartnerPage>;
   /** Adds figures to partners of the list, which the caller may see. @throws ApiError `events_unavailable` */
   withFigures(summaries: readonly PartnerSummary[], caller: OverviewCaller): Promise<readonly PartnerSummary[]>;
 }
 
 interface OverviewCaller extends PartnerAccess {
   readonly tenants: readonly string[];
+  /** True if paths of this machine are shown. @default false */
+  readonly showsInternals?: boolean;
 }
 
 interface PartnerOverviewDeps {
@@ -29,12 +31,14 @@ interface PartnerOverviewDeps {
   readonly disabled: Pick<DisabledPartners, "list">;
   readonly holds: Pick<PartnerHolds, "keys" | "read">;
   readonly live: Pick<LiveStates, "backlogs">;
+  /** @default the configuration is in a cluster */
+  readonly configFolder?: ConfigFolder | undefined;
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
 }
 
 export function createPartnerOverview(list: Pick<PartnerList, "page">, deps: PartnerOverviewDeps): PartnerOverview {
-  const withFigures: PartnerOverview["withFigures"] = async (summaries, { tenants }) => {
+  const withFigures: PartnerOverview["withFigures"] = async (summaries, { tenants, showsInternals = false }) => {
     const nowMs = deps.now();
     const labels = new Set(summaries.map(({ partner }) => partner));
     const applied = new Map(
@@ -57,6 +61,7 @@ export function createPartnerOverview(list: Pick<PartnerList, "page">, deps: Par
         recent: known.recent,
         backlog: partner === undefined ? null : (backlogs.get(partner.key) ?? null),
         next_key_to_expire: nextToExpire(summary, nowMs),
+        ...(partner === undefined ? { managed_by: placeOf(deps.configFolder, summary.partner, showsInternals) } : {}),
       };
     };
     return orEventsUnavailable(() => Promise.all(summaries.map(complete)));
@@ -68,6 +73,18 @@ export function createPartnerOverview(list: Pick<PartnerList, "page">, deps: Par
       return { ...page, items: await withFigures(page.items, query) };
     },
   };
+}
+
+/** Where a partner is edited. @param showsInternals for administrators */
+export function placeOf(
+  folder: ConfigFolder | undefined,
+  partner: string,
+  showsInternals: boolean,
+): ConfigurationPlace {
+  if (folder === undefined) return { source: "kubernetes", folder: null };
+  const { path, program, fileOf } = folder;
+  if (!showsInternals) return { source: "folder", folder: null, file: null, program };
+  return { source: "folder", folder: path, file: fileOf(partner) ?? null, program };
 }
 
 async function readHealth(partner: Partner, figures: PartnerFigures, findBlock: FindBlock): Promise<PartnerHealth> {

@@ -177,3 +177,13 @@ function sharedLane(key: string): string {
 
 /** A partner that is configured, or was when a delivery to it began. */
 export type Recipient = NamedPartner & Pick<Partner, "lane" | "lanes">;
+
+/** A folder of files that a program reads its configuration from. */
+export interface ConfigFolder {
+  /** Absolute. */
+  readonly path: string;
+  /** How the program was started: `heliograph` or `npx heliograph`. */
+  readonly program: string;
+  /** The file that declares a partner, by `namespace/name`; undefined if it is unknown. */
+  readonly fileOf: (partner: string) => string | undefined;
+}

@@ -8,6 +8,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../runtime/http/authentication/authenticate.ts";
+import { programName } from "../../../runtime/program/start-standalone.ts";
 import { openDevIssuer } from "../../../runtime/http/authentication/dev-issuer.ts";
 import { consoleRoutes, type ConsoleFiles } from "../../../runtime/http/routes/console.ts";
 import { meRoute } from "../../../runtime/http/routes/me.ts";
@@ -74,7 +75,9 @@ async function serve(
         : consoleRoutes({
             ...own,
             files: console.files,
-            local: console.isLocal ? { ...trusted, dataFolder: data } : undefined,
+            local: console.isLocal
+              ? { ...trusted, dataFolder: data, program: programName({ npm_command: "exec" }) }
+              : undefined,
           })),
     ],
   });
@@ -146,9 +149,10 @@ describe("heliograph open", () => {
   });
 
   test("is the command that the page of this program prints", async () => {
+    expect(programName({})).toBe("heliograph");
     const config = (await (await fetch(`${local}/console/config.json`)).json()) as { readonly open_command: string };
-    expect(config.open_command).toBe(`heliograph open --data ${data} --url ${local}`);
-    const { code, stdout } = await runProgram(config.open_command.split(" ").slice(1), { environment: {} });
+    expect(config.open_command).toBe(`npx heliograph open --data ${data} --url ${local}`);
+    const { code, stdout } = await runProgram(config.open_command.split(" ").slice(2), { environment: {} });
     expect([code, stdout.startsWith(`${local}/console/#token=`)]).toEqual([0, true]);
     const far = (await (await fetch(`${elsewhere}/console/config.json`)).json()) as { readonly open_command: unknown };
     expect(far.open_command).toBeNull();

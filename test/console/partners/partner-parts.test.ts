@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { DeliverySummary, EventSummary } from "../../../api/histories.ts";
 import type { PartnerDetail, PartnerSummary } from "../../../api/partners.ts";
 import { sorted } from "../../../console/components/sorted-table.tsx";
-import { adviceOf, checkCommand, editCommand } from "../../../console/partners/advice.ts";
+import { adviceOf, checkStep, editStep } from "../../../console/partners/advice.ts";
 import { healthCounts, healthKind, healthReason } from "../../../console/partners/health-kind.ts";
 import { latestFailure } from "../../../console/partners/latest-failure.ts";
 
@@ -49,18 +49,24 @@ describe("the health of partners", () => {
     expect(healthReason(held)).toBe("unresolved: SecretNotFound: shop/acme");
     const edited = { ...partner, health: failing, rejected: { reason: "Invalid", message: null } };
     expect(healthReason(edited)).toBe(`${failing.reason}. Last edit rejected: Invalid`);
+    expect(healthReason({ ...edited, state: "rejected" })).toBe("Definition rejected: Invalid");
   });
 });
 
 describe("what to do about a partner", () => {
   const cluster = { source: "kubernetes", folder: null } as const;
-  const folder = { source: "folder", folder: "/etc/helio graph" } as const;
+  const folder = {
+    source: "folder",
+    folder: "/etc/helio graph",
+    file: "acme.yaml",
+    program: "npx heliograph",
+  } as const;
   const paused = { ...healthy, kind: "paused" } as const;
   const adviceFor = (change: Partial<PartnerDetail>) => adviceOf({ ...partner, managed_by: cluster, ...change });
 
   test("is nothing if it is healthy, and a correction if its last edit is rejected", () => {
     expect(adviceFor({ health: healthy })).toBeUndefined();
-    expect(adviceFor({ health: healthy, rejected: { reason: "Invalid", message: null } })?.command).toBe(
+    expect(adviceFor({ health: healthy, rejected: { reason: "Invalid", message: null } })?.step?.text).toBe(
       "kubectl describe webhookpartner acme -n shop",
     );
   });
@@ -71,17 +77,26 @@ describe("what to do about a partner", () => {
     );
   });
 
-  test("is a command for the cluster or for the folder, whichever has the definition", () => {
-    expect(adviceFor({ health: paused })?.command).toBe(
+  test("is a command for the cluster, or the file in the folder that has the definition", () => {
+    expect(adviceFor({ health: paused })?.step?.text).toBe(
       `kubectl patch webhookpartner acme -n shop --type merge -p '{"spec":{"state":"Active"}}'`,
     );
-    expect(adviceFor({ health: paused, managed_by: folder })?.command).toBe(
-      "grep -rlF 'name: acme' '/etc/helio graph'",
+    const file = { label: "Edit this file:", text: "/etc/helio graph/acme.yaml" };
+    expect(adviceFor({ health: paused, managed_by: folder })?.step).toEqual(file);
+    expect(adviceFor({ state: "rejected", managed_by: folder })?.step).toEqual(file);
+    expect(adviceFor({ state: "held", managed_by: folder })?.step?.text).toBe(
+      "npx heliograph validate '/etc/helio graph'",
     );
-    expect(adviceFor({ state: "held", managed_by: folder })?.command).toBe("heliograph validate '/etc/helio graph'");
+    expect(editStep({ partner: "shop/acme" })?.text).toBe("kubectl edit webhookpartner acme -n shop");
+  });
+
+  test("has no step in a folder that the token may not see, and the folder if its server names no file", () => {
     const hidden = { source: "folder", folder: null } as const;
-    expect(checkCommand({ partner: "shop/acme", managed_by: hidden })).toBe("heliograph validate DIR");
-    expect(editCommand({ partner: "shop/acme" })).toBe("kubectl edit webhookpartner acme -n shop");
+    expect(checkStep({ partner: "shop/acme", managed_by: hidden })).toBeUndefined();
+    expect(adviceFor({ health: paused, managed_by: hidden })).toEqual({
+      text: "Set spec.state to Active to send the waiting deliveries.",
+    });
+    expect(editStep({ partner: "shop/acme", managed_by: { source: "folder", folder: "/etc/h" } })?.text).toBe("/etc/h");
   });
 });
 

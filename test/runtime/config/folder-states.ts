@@ -20,5 +20,13 @@ export function stateOf(
   const secrets = Object.keys(partners).map((name) => [`default/${name}`, { hmac: key(name) }] as const);
   const input = { resources, secrets: new Map(options.withoutSecrets === true ? [] : secrets), policy: allowAll };
   const { config, results } = compile(input);
-  return { config, hash: digestOf(config), results, problems: [], warnings: [], kept: options.kept ?? [] };
+  return {
+    config,
+    hash: digestOf(config),
+    results,
+    problems: [],
+    warnings: [],
+    kept: options.kept ?? [],
+    files: new Map(),
+  };
 }

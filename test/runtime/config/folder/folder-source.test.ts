@@ -65,6 +65,16 @@ describe("reading a folder", () => {
     expect(state.hash).toMatch(/^[0-9a-f]{64}$/u);
   });
 
+  test("knows which file declares a partner, also one that is rejected", async () => {
+    await write("partner.yaml", partner("acme"));
+    await write("secret.yaml", secret);
+    await write("typo.yaml", partner("typo", { "endpoint.url": "ftp://x" }));
+    const { files, config } = await readFolder(folder.path, allowAll);
+    expect(Object.fromEntries(files)).toEqual({ "default/acme": "partner.yaml", "default/typo": "typo.yaml" });
+    expect(config.notApplied?.partners).toMatchObject([{ name: "typo" }]);
+    expect(config.notApplied?.partners[0]).not.toHaveProperty("file");
+  });
+
   test("leaves other files, hidden files and folders alone", async () => {
     await write("notes.txt", "not: [yaml");
     await write(".hidden.yaml", "not: [yaml");

@@ -60,6 +60,7 @@ function serverWith(options: Given = { files }) {
         bindToKey: async (token, jkt) =>
           token === "valid" ? { token: `${token} ${jkt}`, expiresAtMs: Date.now() + 60_000 } : undefined,
         dataFolder: "/home/one/data",
+        program: "heliograph",
       },
       version: "1.2.3",
     }),

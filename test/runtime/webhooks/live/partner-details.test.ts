@@ -44,7 +44,8 @@ describe("the place of a partner", () => {
     notApplied: () => new Map(),
   });
   const overview = { withFigures: async <Summary>(summaries: readonly Summary[]) => summaries };
-  const read = async (configFolder: string | undefined, showsInternals: boolean) =>
+  const folder = { path: "/etc/heliograph", program: "npx heliograph", fileOf: () => "one.yaml" };
+  const read = async (configFolder: typeof folder | undefined, showsInternals: boolean) =>
     createPartnerDetails({
       list,
       live: { of: async () => liveViewOf(live, true, 5_000) },
@@ -54,8 +55,10 @@ describe("the place of a partner", () => {
 
   test("is a cluster, or a folder whose path only administrators see", async () => {
     expect((await read(undefined, true)).managed_by).toEqual({ source: "kubernetes", folder: null });
-    expect((await read("/etc/heliograph", true)).managed_by).toEqual({ source: "folder", folder: "/etc/heliograph" });
-    expect((await read("/etc/heliograph", false)).managed_by).toEqual({ source: "folder", folder: null });
+    const { path, program } = folder;
+    const shown = { source: "folder", folder: path, file: "one.yaml", program };
+    expect((await read(folder, true)).managed_by).toEqual(shown);
+    expect((await read(folder, false)).managed_by).toEqual({ ...shown, folder: null, file: null });
   });
 
   test("shows the path of its endpoint to administrators", async () => {

@@ -54,6 +54,7 @@ function overviewOf() {
         return new Map(some.map(({ key }) => [key, 7]));
       },
     },
+    configFolder: { path: "/etc/h", program: "heliograph", fileOf: (label) => `${label.split("/")[1] ?? ""}.yaml` },
     now: () => nowMs,
   });
   return { overview, read, counted };
@@ -87,6 +88,15 @@ test("partners have their health, figures and backlog", async () => {
     new: { state: "rejected", health: { kind: "rejected", reason: "Invalid" }, backlog: null },
   });
   expect(read).toEqual([named("open").label]);
+});
+
+test("only rejected partners have the place of their definition, whose path administrators see", async () => {
+  const { overview } = overviewOf();
+  const placesOf = async (showsInternals: boolean) =>
+    (await overview.page({ ...everyone, showsInternals })).items.flatMap(({ managed_by: place }) => place ?? []);
+  const place = { source: "folder", program: "heliograph" };
+  expect(await placesOf(true)).toEqual([{ ...place, folder: "/etc/h", file: "new.yaml" }]);
+  expect(await placesOf(false)).toEqual([{ ...place, folder: null, file: null }]);
 });
 
 test("a token without some tenants of a partner sees its health, but not its backlog", async () => {
