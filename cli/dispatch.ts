@@ -1,6 +1,7 @@
 import { StartError } from "../runtime/program/start-error.ts";
 import { version } from "../runtime/version.ts";
 import { kubeconfigFlags } from "./api/cluster-flags.ts";
+import { withFlagHints } from "./api/http-error.ts";
 import {
   type Command,
   CommandError,
@@ -51,7 +52,11 @@ export async function readArguments(argv: readonly string[], environment: Enviro
   const { values, positionals } = parseFlags(`heliograph ${name}`, rest, command.flags, { allowPositionals: true });
   checkOperands(name, command, positionals);
   const args = command.read(new Given(values, command.flags, environment), positionals);
-  return { command: name, args, run: () => command.run(args, { environment, commands }) };
+  const run = (): Promise<ExitName> =>
+    command.run(args, { environment, commands }).catch((error: unknown) => {
+      throw withFlagHints(error, command.flags);
+    });
+  return { command: name, args, run };
 }
 
 /** @throws UsageError for a flag of kubectl before or after a command that does not reach the cluster */

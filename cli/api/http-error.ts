@@ -1,6 +1,7 @@
 import type { Problem as ProblemBody } from "../../api/documents.ts";
 import { plain } from "../command-line/terminal.ts";
 import { CommandError } from "../command-line/command.ts";
+import type { Flag } from "../command-line/flags.ts";
 
 /** A response that has arrived in full. */
 export interface ApiResponse {
@@ -11,7 +12,7 @@ export interface ApiResponse {
 
 /** What is known of the body of an error, which another program may have sent. */
 interface Problem extends Partial<Pick<ProblemBody, "title" | "detail" | "code">> {
-  readonly errors: readonly Pick<ProblemBody["errors"][number], "field" | "detail">[];
+  readonly errors: readonly Pick<ProblemBody["errors"][number], "field" | "code" | "detail">[];
   readonly suggestion: Readonly<Record<string, string>>;
 }
 
@@ -22,12 +23,15 @@ export class HttpError extends CommandError {
   readonly code: string;
   /** From `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
+  /** Fields that the request lacks. */
+  readonly missing: readonly string[];
 
-  constructor(message: string, status: number, code: string, retryAfterSeconds: number | undefined) {
+  constructor(message: string, facts: Pick<HttpError, "status" | "code" | "retryAfterSeconds" | "missing">) {
     super("refused", message);
-    this.status = status;
-    this.code = code;
-    this.retryAfterSeconds = retryAfterSeconds;
+    this.status = facts.status;
+    this.code = facts.code;
+    this.retryAfterSeconds = facts.retryAfterSeconds;
+    this.missing = facts.missing;
   }
 }
 
@@ -48,7 +52,44 @@ export function httpErrorOf({ status, headers, body }: ApiResponse, hasToken: bo
   ];
   const name = [status, code].join(" ").trimEnd();
   const text = [reasonsOf(problem), ...hints].join("; ");
-  return new HttpError(`the server rejected the request with ${name}: ${plain(text)}`, status, code, retryAfterSeconds);
+  const missing = status === 400 ? missingFields(problem) : [];
+  const message = `the server rejected the request with ${name}: ${plain(text)}`;
+  return new HttpError(message, { status, code, retryAfterSeconds, missing });
+}
+
+const requiredCode = /^(?:(?<field>\w+)_)?required$/u;
+
+/** Fields without a value that the server requires. An error without fields names one in its code. */
+function missingFields({ code = "", errors }: Problem): readonly string[] {
+  const fields = errors.flatMap((error) =>
+    requiredCode.test(error.code) || / is required\b/u.test(error.detail) ? [error.field] : [],
+  );
+  const named = requiredCode.exec(code)?.groups?.["field"];
+  return errors.length === 0 && named !== undefined ? [named] : [...new Set(fields)];
+}
+
+/** Flags of other names than their fields. */
+const flagsOfFields: Readonly<Record<string, readonly string[]>> = {
+  from: ["since"],
+  to: ["until"],
+  event_id: ["id"],
+  data: ["body"],
+  version: ["event-version"],
+};
+
+/** The same error, which also names the flags that set what the request lacks. Other errors stay as they are. */
+export function withFlagHints(error: unknown, flags: readonly Flag[]): unknown {
+  if (!(error instanceof HttpError)) return error;
+  const hints = error.missing.flatMap((field) => flagHint(field, flags) ?? []);
+  return hints.length === 0 ? error : new HttpError(`${error.message}; ${hints.join("; ")}`, error);
+}
+
+function flagHint(field: string, flags: readonly Flag[]): string | undefined {
+  const [, label] = /^filter\[(\w+)\]$/u.exec(field) ?? [];
+  const names = [(label ?? field).replaceAll("_", "-"), ...(flagsOfFields[field] ?? [])];
+  const flag = flags.find(({ name }) => names.includes(name));
+  if (flag !== undefined) return `set --${flag.name}`;
+  return label !== undefined && flags.some(({ name }) => name === "filter") ? `set --filter ${label}=VALUE` : undefined;
 }
 
 function reasonsOf({ detail, title, errors }: Problem): string {
@@ -77,8 +118,8 @@ function parseProblem(body: Buffer): Problem {
   return {
     ...textsOf({ title, detail, code }),
     errors: (Array.isArray(errors) ? errors : []).flatMap((error) => {
-      const { field, detail: fault } = textsOf(objectOf(error));
-      return fault === undefined ? [] : [{ field: field ?? "", detail: fault }];
+      const { field, code: kind, detail: fault } = textsOf(objectOf(error));
+      return fault === undefined ? [] : [{ field: field ?? "", code: kind ?? "", detail: fault }];
     }),
     suggestion: textsOf(objectOf(suggestion)),
   };

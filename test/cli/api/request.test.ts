@@ -6,7 +6,9 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Given, parseFlags } from "../../../cli/command-line/flags.ts";
 import { connectionFlags, connectionOf, type ApiConnection } from "../../../cli/api/connection.ts";
+import { httpErrorOf, withFlagHints } from "../../../cli/api/http-error.ts";
 import { pagesOf, send, sendForJson } from "../../../cli/api/request.ts";
+import { commands } from "../../../cli/commands.ts";
 import { eventPath } from "../../../cli/webhooks/event-forms.ts";
 import { temporaryFolder } from "../../support/temp-folder.ts";
 
@@ -255,5 +257,34 @@ describe("a list", () => {
     expect(await read(100, { complete: false })).toMatchObject({ said: ["incomplete"] });
     expect(await read(3, { complete: false })).toMatchObject({ said: ["more", "incomplete"] });
     expect(await read(100, { complete: true })).toMatchObject({ said: [] });
+  });
+});
+
+describe("a request without something required names the flag that sets it", () => {
+  const required = (field: string) => ({ errors: [{ field, code: "required", detail: `${field} is required` }] });
+  const coded = (code: string, field: string) => ({ code, errors: [{ field, code, detail: "it has none" }] });
+  const detail = "tenant is required: the token and the partner share no tenant by its name";
+
+  test.each<[string, object, string]>([
+    ["partners ping", { errors: [{ field: "tenant", code: "invalid_request", detail }] }, "set --tenant"],
+    ["query", coded("tenant_required", "filter[tenant]"), "set --tenant"],
+    ["slo", coded("tenant_required", "tenant"), "set --tenant"],
+    ["gate", coded("tenant_required", "tenant"), "set --tenant"],
+    ["dlq ack", { code: "tenant_required", detail: "add its tenant" }, "set --tenant"],
+    ["replay", required("from"), "set --since"],
+    ["dlq redrive", required("partner"), "set --partner"],
+    ["send", required("data"), "set --body"],
+    ["query", required("filter[region]"), "set --filter region=VALUE"],
+  ])("%s %j", async (name, problem, hint) => {
+    const flags = (await commands[name]?.())?.flags ?? [];
+    const body = Buffer.from(JSON.stringify(problem));
+    const error = withFlagHints(httpErrorOf({ status: 400, headers: {}, body }, true), flags) as Error;
+    expect(error.message.endsWith(`; ${hint}`)).toBe(true);
+  });
+
+  test("and any other error stays as it is", () => {
+    const body = Buffer.from(JSON.stringify({ errors: [{ field: "from", code: "invalid_time", detail: "no time" }] }));
+    const error = httpErrorOf({ status: 400, headers: {}, body }, true);
+    expect(withFlagHints(error, connectionFlags)).toBe(error);
   });
 });

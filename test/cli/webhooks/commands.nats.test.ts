@@ -240,6 +240,10 @@ test("heliograph partners ping waits for the end of a test event", async () => {
     code: 2,
     stderr: expect.stringContaining("NAMESPACE/NAME"),
   });
+  expect(await command("partners", "ping", "default/acme")).toMatchObject({
+    code: 11,
+    stderr: expect.stringMatching(/tenant is required.*; set --tenant\.\n$/u),
+  });
   expect(await command("partners", "ping", "default/nobody")).not.toMatchObject({ code: 0 });
 });
 
