@@ -5,8 +5,8 @@ import { Link, useQueryState } from "../router/router.tsx";
 export interface FilterField {
   readonly name: string;
   readonly label: string;
-  /** `time`: a point in time, UTC, stored as ISO 8601. @default "text" */
-  readonly kind?: "text" | "select" | "time" | "number";
+  /** @default "text" */
+  readonly kind?: "text" | "select" | "number";
   /** Of a `select`; the first choice is always "any". */
   readonly options?: readonly (string | { readonly value: string; readonly label: string })[];
   readonly placeholder?: string;
@@ -26,7 +26,7 @@ export function FilterForm({ fields, action = "Apply" }: FilterFormProps): JSX.E
   const apply = (event: SubmitEvent): void => {
     event.preventDefault();
     const values = new FormData(event.currentTarget as HTMLFormElement);
-    const change = fields.map((field) => [field.name, storedValue(field, values.get(field.name))] as const);
+    const change = fields.map((field) => [field.name, storedValue(values.get(field.name))] as const);
     state.set({ ...Object.fromEntries(change), cursor: null });
   };
   const isFiltered = fields.some(({ name }) => state.get(name) !== "");
@@ -62,13 +62,10 @@ function inputOf({ name, kind = "text", options = [], placeholder = "" }: Filter
       </select>
     );
   }
-  const shown = kind === "time" ? value.replace(/(?::\d{2}(?:\.\d+)?)?Z$/u, "") : value;
-  const props = { name, value: shown, placeholder, maxLength: valueLengthMax };
-  if (kind === "time") return <input {...props} type="datetime-local" />;
+  const props = { name, value, placeholder, maxLength: valueLengthMax };
   return kind === "number" ? <input {...props} type="number" /> : <input {...props} type="text" />;
 }
 
-function storedValue({ kind }: FilterField, value: FormDataEntryValue | null): string | null {
-  if (typeof value !== "string" || value.trim() === "") return null;
-  return kind === "time" && !value.endsWith("Z") ? `${value}${value.length === 16 ? ":00" : ""}Z` : value.trim();
+function storedValue(value: FormDataEntryValue | null): string | null {
+  return typeof value !== "string" || value.trim() === "" ? null : value.trim();
 }

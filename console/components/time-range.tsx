@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Link, useQueryState } from "../router/router.tsx";
 import { inputTime, parseInputTime } from "./format.ts";
+import { readLinkTime } from "../router/link-time.ts";
 import { usePreferences } from "./preferences.tsx";
 
 /** Ranges up to now, the shortest first. */
@@ -30,13 +31,11 @@ export interface TimeRange {
 export function timeRangeOf(query: URLSearchParams, nowMs: number, standard: PresetName = "24h"): TimeRange {
   const [from, to] = [query.get("from") ?? "", query.get("to") ?? ""];
   const named = namedRange(query.get("range") ?? "") ?? presetOf(standard);
-  const parsedTo = Date.parse(to);
-  const endMs = Number.isNaN(parsedTo) ? nowMs : parsedTo;
+  const endMs = readLinkTime(to, nowMs, true) ?? nowMs;
   const iso = (ms: number): string => new Date(ms).toISOString();
   const spanMs = named.seconds * 1_000;
   if (from === "" && to === "") return { preset: named.name, from: iso(endMs - spanMs), to: iso(endMs) };
-  const parsedFrom = Date.parse(from);
-  const startMs = Number.isNaN(parsedFrom) ? endMs - spanMs : parsedFrom;
+  const startMs = readLinkTime(from, nowMs) ?? endMs - spanMs;
   return { preset: undefined, from: iso(startMs), to: iso(endMs) };
 }
 

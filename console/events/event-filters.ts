@@ -1,6 +1,7 @@
 // Parts of the pages of events and of one event. Nothing here reads the address.
 import type { DeliveryStates } from "../../api/histories.ts";
 import { formatTime, formatWord } from "../components/format.ts";
+import { linkTime, readLinkTime } from "../router/link-time.ts";
 import { timePresets, timeRangeOf } from "../components/time-range.tsx";
 import { changedQuery } from "../router/place.ts";
 
@@ -38,7 +39,8 @@ export type EventFilters = Readonly<Record<string, string>>;
  */
 export function filtersOf(query: URLSearchParams, nowMs: number): EventFilters {
   const set = [
-    ...["from", "to"].map((name) => [name, timeInUtc(query.get(name) ?? "")] as const),
+    ["from", linkTime(query.get("from") ?? "", nowMs)] as const,
+    ["to", linkTime(query.get("to") ?? "", nowMs, true)] as const,
     ...eventFields.map(({ name }) => [name, query.get(name) ?? ""] as const),
   ];
   const filters = Object.fromEntries(set.filter(([, value]) => value !== ""));
@@ -46,16 +48,15 @@ export function filtersOf(query: URLSearchParams, nowMs: number): EventFilters {
   return preset === undefined || preset === "24h" ? filters : { from, ...filters };
 }
 
-/** A time with an offset, such as one of a log, as the API reads it; another text as it is. */
-function timeInUtc(text: string): string {
-  return /T.*[+-]\d{2}:?\d{2}$/u.test(text) && !Number.isNaN(Date.parse(text)) ? new Date(text).toISOString() : text;
-}
-
 /** The time range of an address in words: `Last 1 h`. */
 export function rangeText(query: URLSearchParams, nowMs: number, format: (at: string) => string): string {
   const { preset, from, to } = timeRangeOf(query, nowMs);
   const label = timePresets.find(({ name }) => name === preset)?.label;
   if (label !== undefined) return `Last ${label}`;
+  const unread = [query.get("from"), query.get("to")].find(
+    (text) => text !== null && readLinkTime(text, nowMs) === undefined,
+  );
+  if (unread !== undefined && unread !== null) return `Not a time: ${unread}`;
   return query.get("to") === null ? `Since ${format(from)}` : `${format(from)} to ${format(to)}`;
 }
 

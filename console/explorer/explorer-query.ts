@@ -1,5 +1,6 @@
 import type { DurationUnit } from "../../api/documents.ts";
 import type { CheaperQuery } from "../../api/quotas.ts";
+import { linkTime } from "../router/link-time.ts";
 import { changedQuery } from "../router/place.ts";
 
 /** The query in the address of the page. */
@@ -82,13 +83,13 @@ export function refreshSecondsOf({ refresh }: Pick<ExplorerQuery, "refresh">): n
   return secondsOf(refresh);
 }
 
-/** Times as the API accepts them. A range ends at `nowMs`. */
+/** Times as the API accepts them. A range ends at `nowMs`, and relative times are relative to it. */
 export function timesOf(
   { range, from, to }: ExplorerQuery,
   nowMs: number,
 ): { readonly from: string; readonly to: string } {
   const seconds = secondsOf(range);
-  if (seconds === undefined) return { from, to };
+  if (seconds === undefined) return { from: linkTime(from, nowMs), to: linkTime(to, nowMs, true) };
   return { from: new Date(nowMs - seconds * 1_000).toISOString(), to: new Date(nowMs).toISOString() };
 }
 

@@ -81,7 +81,9 @@ test.each([
   ["range=15m&cursor=7&open=e-1", { from: "2026-03-02T11:45:00.000Z" }, "Last 15 min"],
   ["range=1h&from=2026-03-02T10:00:00.000Z", { from: "2026-03-02T10:00:00.000Z" }, "Since 2026-03-02T10:00:00.000Z"],
   ["from=2026-03-02T12:00:00%2B02:00", { from: "2026-03-02T10:00:00.000Z" }, "Since 2026-03-02T10:00:00.000Z"],
-  ["from=yesterday", { from: "yesterday" }, `Since ${day.from}`],
+  ["from=2026-03-02T12:00:00+02:00", { from: "2026-03-02T10:00:00.000Z" }, "Since 2026-03-02T10:00:00.000Z"],
+  ["from=now-1h", { from: "2026-03-02T11:00:00.000Z" }, "Since 2026-03-02T11:00:00.000Z"],
+  ["from=yesterday", { from: "yesterday" }, "Not a time: yesterday"],
   [
     "to=2026-03-02T10:00:00.000Z",
     { to: "2026-03-02T10:00:00.000Z" },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseChoices } from "../../console/components/preferences.tsx";
+import { linkTime } from "../../console/router/link-time.ts";
 import { timeRangeOf } from "../../console/components/time-range.tsx";
 
 const nowMs = Date.parse("2026-01-31T12:00:00.000Z");
@@ -20,6 +21,9 @@ describe("timeRangeOf", () => {
       "2026-01-01T00:00:00.000Z",
       "2026-01-02T00:00:00.000Z",
     ],
+    ["from=2026-01-31T12:00:00+02:00", undefined, "2026-01-31T10:00:00.000Z", "2026-01-31T12:00:00.000Z"],
+    ["from=now-1h30m&to=now", undefined, "2026-01-31T10:30:00.000Z", "2026-01-31T12:00:00.000Z"],
+    ["from=now-1d/d&to=now-1d/d", undefined, "2026-01-30T00:00:00.000Z", "2026-01-31T00:00:00.000Z"],
     ["from=never", undefined, "2026-01-30T12:00:00.000Z", "2026-01-31T12:00:00.000Z"],
   ])("%s", (query, preset, from, to) => {
     expect(rangeOf(query)).toEqual({ preset, from, to });
@@ -27,6 +31,29 @@ describe("timeRangeOf", () => {
 
   test("a page can have another default", () => {
     expect(timeRangeOf(new URLSearchParams(), nowMs, "1h")).toMatchObject({ from: "2026-01-31T11:00:00.000Z" });
+  });
+});
+
+describe("readLinkTime", () => {
+  test.each([
+    ["2026-01-31T10:00:00.5Z", "2026-01-31T10:00:00.5Z"],
+    ["2026-01-31T10:00:00 02:00", "2026-01-31T08:00:00.000Z"],
+    ["2026-01-31T10:00:00+0200", "2026-01-31T08:00:00.000Z"],
+    ["2026-01-31T10:00:00-05:30", "2026-01-31T15:30:00.000Z"],
+    ["2026-01-31 10:00:00 UTC", "2026-01-31T10:00:00.000Z"],
+    ["2026-01-31 10:00:00 +01:00", "2026-01-31T09:00:00.000Z"],
+    ["2026-01-31 10:00", "2026-01-31T10:00:00.000Z"],
+    ["2026-01-31", "2026-01-31T00:00:00.000Z"],
+    ["1769853600", "2026-01-31T10:00:00.000Z"],
+    ["now", "2026-01-31T12:00:00.000Z"],
+    ["now-15m", "2026-01-31T11:45:00.000Z"],
+    ["now/h", "2026-01-31T12:00:00.000Z"],
+  ])("%s", (text, at) => {
+    expect(linkTime(text, nowMs)).toBe(at);
+  });
+
+  test.each(["", "yesterday", "2026-13-31", "2026-01-31T10:00:00+2", "now-1y", "now-"])("does not read %j", (text) => {
+    expect(linkTime(text, nowMs)).toBe(text);
   });
 });
 
