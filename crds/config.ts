@@ -12,6 +12,7 @@ import type {
   WebhookPartnerNetworks,
   WebhookPartnerRetry,
   WebhookPartnerSubscription,
+  WebhookPartnerSubscriptionMatcher,
 } from "./types/webhook-partner.ts";
 
 /**
@@ -181,7 +182,28 @@ export interface SigningKeyConfig {
 }
 
 /** A `*` in `types` is one segment, a last `**` one or more; the tenant `-` is that of events without one. */
-export type SubscriptionConfig = WebhookPartnerSubscription;
+export interface SubscriptionConfig extends Omit<WebhookPartnerSubscription, "producers" | "matchers"> {
+  /** Absent if `selects` has them. */
+  readonly producers?: readonly string[];
+  readonly selects?: SelectsConfig;
+}
+
+/**
+ * The form of a subscription that depends on the content of events. Pods of earlier versions would route by type,
+ * tenant and producer alone. They reject a subscription without producers, and with it the partner.
+ */
+export interface SelectsConfig {
+  readonly producers: readonly string[];
+  readonly matchers?: readonly EventMatcherConfig[];
+}
+
+/** A condition on a value of the event. */
+export type EventMatcherConfig = WebhookPartnerSubscriptionMatcher;
+
+/** The producers of a subscription; an empty list is all. */
+export function producersOf({ producers, selects }: Pick<SubscriptionConfig, "producers" | "selects">) {
+  return producers ?? selects?.producers ?? [];
+}
 
 export type RetryConfig = WebhookPartnerRetry;
 

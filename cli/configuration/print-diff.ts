@@ -82,7 +82,7 @@ function eventOf(text: string): RecordedEvent {
   const { event_id: eventId, type, tenant = "-", producer } = event ?? {};
   if (typeof eventId !== "string" || typeof type !== "string" || typeof tenant !== "string")
     throw new SyntaxError("an event needs the strings event_id and type, and optionally tenant");
-  return { eventId, type, tenant, ...(typeof producer === "string" ? { producer } : {}) };
+  return { eventId, type, tenant, body: Buffer.from(text), ...(typeof producer === "string" ? { producer } : {}) };
 }
 
 type OnServer = Extract<DiffArguments, { connect: Connect }>;

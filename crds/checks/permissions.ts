@@ -1,7 +1,7 @@
 import { type Cidr, contains, isMetadata, parseCidr } from "../networks.ts";
 import { grantOf, names, type InstallationPolicy, type NamespaceGrant } from "../policy.ts";
 import type { ConfigPart } from "../part.ts";
-import type { PeerConfig } from "../config.ts";
+import { producersOf, type PeerConfig, type SubscriptionConfig } from "../config.ts";
 import type { FieldProblem } from "../problem.ts";
 import type { Resource } from "../resource.ts";
 
@@ -44,15 +44,15 @@ export function partPermissionProblems(
 interface PartnerNames {
   readonly endpoint: { readonly url: string };
   readonly networks: { readonly allowCidrs: readonly string[]; readonly allowPlaintext: boolean };
-  readonly subscriptions: readonly { readonly tenants: readonly string[]; readonly producers: readonly string[] }[];
+  readonly subscriptions: readonly Pick<SubscriptionConfig, "tenants" | "producers" | "selects">[];
 }
 
 function partnerProblems({ endpoint, networks, subscriptions }: PartnerNames, grant: Grant): readonly FieldProblem[] {
   return [
     ...metadataUrlProblems("spec.endpoint.url", endpoint.url),
-    ...subscriptions.flatMap(({ tenants, producers }, index) => [
-      ...unnamed(grant.tenants, tenants, `spec.subscriptions[${index}].tenants`, "tenant"),
-      ...unnamed(grant.producers, orEvery(producers), `spec.subscriptions[${index}].producers`, "producer"),
+    ...subscriptions.flatMap((one, index) => [
+      ...unnamed(grant.tenants, one.tenants, `spec.subscriptions[${index}].tenants`, "tenant"),
+      ...unnamed(grant.producers, orEvery(producersOf(one)), `spec.subscriptions[${index}].producers`, "producer"),
     ]),
     ...networks.allowCidrs.flatMap((text, index) => cidrProblems(text, `spec.networks.allowCidrs[${index}]`, grant)),
     ...(networks.allowPlaintext && !grant.plaintext

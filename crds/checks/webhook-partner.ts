@@ -4,9 +4,10 @@ import type {
   WebhookPartnerDelivery,
   WebhookPartnerSigningKey,
   WebhookPartnerSpec,
+  WebhookPartnerSubscriptionMatcher,
 } from "../types/webhook-partner.ts";
 import { differentNames, noMessageHeader } from "./headers.ts";
-import { type PlacedRule, rule, rulesAt } from "./cel-rule.ts";
+import { type PlacedRule, type Rule, rule, rulesAt } from "./cel-rule.ts";
 import { urlRules } from "./url.ts";
 
 /** Lowercase names of headers that every delivery sets. Source: seed "Webhook Event Delivery" §4.1, wire. */
@@ -29,6 +30,7 @@ const deliveryHeaders: ReadonlySet<string> = new Set([
 ]);
 
 const placeholders = /^([^{}]|[{]domain[}])*$/u;
+const jsonNumber = /^-?(0|[1-9]\d*)([.]\d+)?([eE][+-]?\d{1,3})?$/u;
 const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%{}]*$/u;
 
 /** The CEL rules of WebhookPartner. */
@@ -75,6 +77,10 @@ export const webhookPartnerRules: readonly PlacedRule[] = [
       (tenants) => !tenants.includes("*") || tenants.length === 1,
     ),
   ]),
+  ...rulesAt<WebhookPartnerSubscriptionMatcher>("spec.subscriptions[].matchers[]", matcherRules()),
+  ...rulesAt<string>("spec.subscriptions[].matchers[].pointer", [
+    rule("an event has no attempt, which is set when it is sent", (pointer) => !/^\/attempt(\/|$)/u.test(pointer)),
+  ]),
   ...rulesAt<WebhookPartnerDelivery>("spec.delivery", [
     rule(
       "burst requires ratePerSecond",
@@ -99,6 +105,53 @@ export const webhookPartnerRules: readonly PlacedRule[] = [
     ),
   ]),
 ];
+
+function matcherRules(): readonly Rule<WebhookPartnerSubscriptionMatcher>[] {
+  const compared = ["Equal", "NotEqual", "GreaterThan", "LessThan", "Prefix"];
+  const words: Readonly<Record<string, readonly string[]>> = { Boolean: ["true", "false"], Null: ["null"] };
+  return [
+    rule(
+      "value is required for Equal, NotEqual, GreaterThan, LessThan and Prefix, and not allowed for other operators",
+      ({ op, value }) => (value !== undefined) === compared.includes(op),
+    ),
+    rule(
+      "values is required for In and NotIn, and not allowed for other operators",
+      ({ op, values }) => (values !== undefined) === ["In", "NotIn"].includes(op),
+    ),
+    rule(
+      "GreaterThan and LessThan compare numbers, Prefix compares strings, and Exists and NotExists have no type",
+      ({ op, type }) => type === undefined || (typesOf[op] ?? [type]).includes(type),
+      ".type",
+    ),
+    rule(
+      "the value must be a JSON number",
+      ({ op, type = isOrder(op) ? "Number" : "String", value = "0" }) => type !== "Number" || jsonNumber.test(value),
+      ".value",
+    ),
+    rule(
+      "each value must be a JSON number",
+      ({ type, values = [] }) => type !== "Number" || values.every((value) => jsonNumber.test(value)),
+      ".values",
+    ),
+    rule("values of type Boolean are true or false, and that of type Null is null", (matcher) => {
+      const { type = "String", value, values = value === undefined ? [] : [value] } = matcher;
+      return values.every((text) => words[type]?.includes(text) ?? true);
+    }),
+  ];
+}
+
+/** The types of operators that do not compare with a value of any type. */
+const typesOf: Readonly<Record<string, readonly string[]>> = {
+  GreaterThan: ["Number"],
+  LessThan: ["Number"],
+  Prefix: ["String"],
+  Exists: [],
+  NotExists: [],
+};
+
+function isOrder(op: WebhookPartnerSubscriptionMatcher["op"]): boolean {
+  return op === "GreaterThan" || op === "LessThan";
+}
 
 function allDiffer(values: readonly string[]): boolean {
   return new Set(values).size === values.length;

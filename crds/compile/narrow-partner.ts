@@ -1,16 +1,22 @@
 import { orEvery } from "../checks/permissions.ts";
-import type {
-  CatalogConfig,
-  NetworksConfig,
-  PartnerConfig,
-  PeerConfig,
-  SigningKeyConfig,
-  StoreConfig,
-  SubscriptionConfig,
+import {
+  producersOf,
+  type CatalogConfig,
+  type NetworksConfig,
+  type PartnerConfig,
+  type PeerConfig,
+  type SigningKeyConfig,
+  type StoreConfig,
+  type SubscriptionConfig,
 } from "../config.ts";
 import { contains, parseCidr } from "../networks.ts";
 import type { NamespaceGrant } from "../policy.ts";
-import type { WebhookPartnerNetworks, WebhookPartnerSigningKey, WebhookPartnerSpec } from "../types/webhook-partner.ts";
+import type {
+  WebhookPartnerNetworks,
+  WebhookPartnerSigningKey,
+  WebhookPartnerSpec,
+  WebhookPartnerSubscription,
+} from "../types/webhook-partner.ts";
 import { byText, canonicalJson } from "./canonical-json.ts";
 
 /** Everything, in lists of tenants and producers. */
@@ -20,9 +26,9 @@ const every = "*";
 type Rights = Pick<NamespaceGrant, "tenants" | "producers">;
 
 /**
- * An earlier version of a partner without everything that its present spec removed: keys, tenants, producers, networks,
- * and the deliveries themselves when it is paused. It never holds more than both versions. Narrowing it twice by one
- * spec changes nothing.
+ * An earlier version of a partner without everything that its present spec removed: keys, tenants, producers, content,
+ * networks, and the deliveries themselves when it is paused. It never holds more than both versions. Narrowing it twice
+ * by one spec changes nothing.
  * @param nowMs keys that ended before are removed
  */
 export function narrowPartner(earlier: PartnerConfig, spec: WebhookPartnerSpec, nowMs: number): PartnerConfig {
@@ -33,7 +39,7 @@ export function narrowPartner(earlier: PartnerConfig, spec: WebhookPartnerSpec, 
       ...config.signing,
       keys: config.signing.keys.flatMap((key) => narrowKey(key, spec.signing.keys, nowMs)),
     },
-    subscriptions: restrict(config.subscriptions, rightsOf(spec)),
+    subscriptions: restrict(config.subscriptions, rightsOf(spec)).map((one) => alsoMatching(one, spec.subscriptions)),
     networks: narrowNetworks(config.networks, spec.networks),
     state: spec.state === "Paused" ? "Paused" : config.state,
   };
@@ -45,10 +51,28 @@ export function restrict(
   { tenants, producers }: Rights,
 ): readonly SubscriptionConfig[] {
   return subscriptions.flatMap((subscription) => {
-    const [whose, whom] = [common(subscription.tenants, tenants), common(orEvery(subscription.producers), producers)];
+    const given = producersOf(subscription);
+    const [whose, whom] = [common(subscription.tenants, tenants), common(orEvery(given), producers)];
     if (whose.length === 0 || whom.length === 0) return [];
-    return [{ ...subscription, tenants: whose, producers: whom.includes(every) ? [] : whom }];
+    const kept = whom.includes(every) ? [] : whom;
+    const { selects } = subscription;
+    const named = selects === undefined ? { producers: kept } : { selects: { ...selects, producers: kept } };
+    return [{ ...subscription, tenants: whose, ...named }];
   });
+}
+
+/** A subscription that also requires the content that its present namesake requires. */
+function alsoMatching(
+  subscription: SubscriptionConfig,
+  present: readonly WebhookPartnerSubscription[],
+): SubscriptionConfig {
+  const { matchers = [] } = present.find(({ name }) => name === subscription.name) ?? {};
+  if (matchers.length === 0) return subscription;
+  const { producers: _kept, selects, ...rest } = subscription;
+  const own = selects?.matchers ?? [];
+  const known = new Set(own.map(canonicalJson));
+  const added = matchers.filter((matcher) => !known.has(canonicalJson(matcher)));
+  return { ...rest, selects: { ...selects, producers: producersOf(subscription), matchers: [...own, ...added] } };
 }
 
 /**

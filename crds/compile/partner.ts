@@ -122,11 +122,18 @@ function compileKey(keys: readonly WebhookPartnerSigningKey[], { index, material
   return { id, material, ...(notAfter === undefined ? {} : { notAfterMs: Date.parse(notAfter) }) };
 }
 
-function compileSubscription({ name, types, tenants, producers }: WebhookPartnerSubscription): SubscriptionConfig {
+function compileSubscription({
+  name,
+  types,
+  tenants,
+  producers,
+  matchers,
+}: WebhookPartnerSubscription): SubscriptionConfig {
+  const sorted = producers.toSorted(byText);
   return {
     name,
     types: types.toSorted(byText),
     tenants: tenants.toSorted(byText),
-    producers: producers.toSorted(byText),
+    ...(matchers === undefined ? { producers: sorted } : { selects: { producers: sorted, matchers } }),
   };
 }

@@ -178,7 +178,7 @@ export interface WebhookPartnerSigningKeySecretRef {
   readonly key: string;
 }
 
-/** A subscription; an event matches if its type, tenant and producer match. */
+/** A subscription; an event matches if its type, tenant and producer match, and all matchers do. */
 export interface WebhookPartnerSubscription {
   /** Name of the subscription, unique within the partner. */
   readonly name: string;
@@ -188,6 +188,31 @@ export interface WebhookPartnerSubscription {
   readonly tenants: readonly string[];
   /** Producers whose events match; defaults to all producers. @default [] */
   readonly producers: readonly string[];
+  /** Conditions on the content of the event, all of which must match. They see the event as its producer sent it. */
+  readonly matchers?: readonly WebhookPartnerSubscriptionMatcher[];
+}
+
+/** A condition on one value of the event. A missing value matches only NotEqual, NotIn and NotExists. */
+export interface WebhookPartnerSubscriptionMatcher {
+  /**
+   * JSON pointer (RFC 6901) to the value, such as /data/currency or /producer. The parts of a list are numbered from 0;
+   * ~1 is a slash in a name and ~0 a tilde.
+   */
+  readonly pointer: string;
+  /**
+   * Operator. Equal, In, GreaterThan, LessThan and Prefix match only a value of their type; NotEqual and NotIn match
+   * whatever Equal and In do not, also a missing value. Exists matches every value, also null. @default "Equal"
+   */
+  readonly op: "Equal" | "NotEqual" | "In" | "NotIn" | "Exists" | "NotExists" | "GreaterThan" | "LessThan" | "Prefix";
+  /**
+   * JSON type of the compared value. Values are never converted: the number 1 is not the string "1". Numbers are
+   * compared exactly, with all their digits. Defaults to Number for GreaterThan and LessThan, and to String otherwise.
+   */
+  readonly type?: "String" | "Number" | "Boolean" | "Null";
+  /** Value to compare with. A number is written as a string, for example "100". */
+  readonly value?: string;
+  /** Values to compare with, written like value. */
+  readonly values?: readonly string[];
 }
 
 /** Limits on the rate and the backlog of deliveries. @default {} */

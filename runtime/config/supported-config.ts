@@ -19,6 +19,7 @@ import {
 import type { ConfigzError } from "../../crds/configz.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import type { Kind } from "../../crds/resource.ts";
+import { unsupportedPart } from "./unsupported-part.ts";
 import { readPublishedKey, type SigningScheme } from "../../crds/signing-key.ts";
 
 /** The supported part of a configuration, and the resources outside of it. */
@@ -113,11 +114,15 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
     ],
     ...keyFacts(partner, material),
     [
-      [...subscriptions, ...withdrawn].every(({ types, tenants, producers }) =>
-        [types, tenants, producers].every(Array.isArray),
+      [...subscriptions, ...withdrawn].every(({ types, tenants, producers, selects }) =>
+        [types, tenants, producers ?? selects?.producers].every(Array.isArray),
       ),
       "a subscription is incomplete",
     ],
+    ...[...subscriptions, ...withdrawn].map(({ selects }): Fact => {
+      const part = unsupportedPart(selects);
+      return [part === undefined, `this version of the runtime does not support ${part} of a subscription`];
+    }),
     [isWhole(delivery.maxInFlight, 1), "delivery.maxInFlight is not a whole number of at least 1"],
     [rate === undefined || areWhole(rate.perSecond, rate.burst), "the rate is incomplete"],
     [maxBacklog === undefined || areWhole(maxBacklog.messages, maxBacklog.bytes), "the backlog is incomplete"],

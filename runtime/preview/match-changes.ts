@@ -63,22 +63,28 @@ export function noMatches(): MatchTally {
 }
 
 /**
- * Matches by the routing table of the product, once for each type, tenant, producer and concerned partner.
+ * Matches by the routing table of the product, once for each type, tenant, producer and concerned partner. If matchers
+ * decide, each event is matched with its body.
  *
  * @param isVisible true for the labels of partners that the caller may see
  */
-export function createMatchChanges(before: RuntimeConfig, after: RuntimeConfig, isVisible: (label: string) => boolean) {
-  const old = createRoutingTable(compilePartners(before, []));
-  const edited = createRoutingTable(compilePartners(after, []));
+export function createMatchChanges(base: RuntimeConfig, edit: RuntimeConfig, isVisible: (label: string) => boolean) {
+  const old = createRoutingTable(compilePartners(base, []));
+  const edited = createRoutingTable(compilePartners(edit, []));
   const cache = new Map<string, Counted>();
   let uncounted: Counted[] = [];
   const labelsOf = (table: RoutingTable, event: EventFacts): readonly string[] =>
     table.partnersFor(event).flatMap(({ label }) => (isVisible(label) ? [label] : []));
   const of = (event: EventFacts): Counted => {
-    const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
-    const known = cache.get(key);
+    const facts = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
+    const isFixed = [old, edited].every((table) => !table.readsContent(event));
+    const known = isFixed ? cache.get(facts) : undefined;
     if (known !== undefined) return known;
-    const difference = differenceOf(labelsOf(old, event), labelsOf(edited, event));
+    const [before, after] = [labelsOf(old, event), labelsOf(edited, event)];
+    const key = isFixed ? facts : `${facts}\n${before.join()}\n${after.join()}`;
+    const equal = cache.get(key);
+    if (equal !== undefined) return equal;
+    const difference = differenceOf(before, after);
     if (cache.size >= cachedMax) cache.clear();
     cache.set(key, difference);
     return difference;

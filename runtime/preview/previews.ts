@@ -171,10 +171,10 @@ function createRunner(deps: PreviewDeps, store: PreviewStore, ending: AbortSigna
   const run: RunDeps = {
     config,
     judgeEdit: deps.judgeEdit,
-    scan: (tenants, from) =>
+    scan: (tenants, range) =>
       openHeaderScan(nats, layout.streams.events, {
         subjects: tenants.map((tenant) => layout.event(tenant, "*")),
-        from,
+        ...range,
       }),
     attempts: async ({ tenant, eventId }) => parseAttempts(await attempts.list(tenant, eventHash(eventId))),
     save: (job) => store.save(job),

@@ -12,12 +12,17 @@ import { createMatchChanges, noMatches, type MatchChanges } from "./match-change
 import type { PreviewJob } from "./preview-job.ts";
 import { configIdentity, effectsOf, type EffectDeps } from "./preview-effect.ts";
 
+/** Opens a scan of the events of some tenants. */
+export type OpenScan = (
+  tenants: readonly string[],
+  start: Pick<ScanStart, "from" | "withBodies">,
+) => Promise<HeaderScan>;
+
 /** What a run needs. */
 export interface RunDeps extends EffectDeps {
   /** The configuration that this pod applies. */
   readonly config: () => RuntimeConfig;
-  /** Opens a scan of the events of these tenants. */
-  readonly scan: (tenants: readonly string[], from: ScanStart["from"]) => Promise<HeaderScan>;
+  readonly scan: OpenScan;
   /** Reads the recorded attempts for an event. */
   readonly attempts: (event: StoredEvent) => Promise<readonly AttemptRecord[]>;
   readonly save: (job: PreviewJob) => Promise<void>;
@@ -28,6 +33,8 @@ export interface RunDeps extends EffectDeps {
 
 /** Events of one step. */
 export const stepEventsMax = 3_000;
+/** Events of one step that reads their bodies, so that it holds few of them. */
+const stepBodiesMax = 100;
 /** Time of one step with its pause. At 100,000 events in 17 seconds, the steps take a few percent of a core. */
 const stepMs = 500;
 const saveMs = 1_000;
@@ -77,12 +84,17 @@ async function count(deps: RunDeps, job: PreviewJob, edit: Edit): Promise<Previe
   const edited = editedConfig(base, edit).config;
   const changes = createMatchChanges(base, edited, isVisible);
   const attempts = createAttemptChanges(base, edited);
-  const scan = await deps.scan(scanned(job.tenants), startOf(job));
+  const withBodies = [base, edited].some(hasMatchers);
+  const scan = await deps.scan(scanned(job.tenants), { from: startOf(job), withBodies });
   try {
-    return await countSteps(deps, job, base, { scan, changes, attempts });
+    return await countSteps(deps, job, base, { scan, changes, attempts, withBodies });
   } finally {
     await scan.close();
   }
+}
+
+function hasMatchers({ partners }: RuntimeConfig): boolean {
+  return partners.some(({ subscriptions }) => subscriptions.some(({ selects }) => selects?.matchers !== undefined));
 }
 
 /** The tenants that the consumer selects. */
@@ -98,6 +110,11 @@ interface Count {
   readonly scan: HeaderScan;
   readonly changes: MatchChanges;
   readonly attempts: AttemptChanges;
+  readonly withBodies: boolean;
+}
+
+function stepMaxOf({ withBodies }: Count): number {
+  return withBodies ? stepBodiesMax : stepEventsMax;
 }
 
 /** Ends with the window, the limit, this pod, or the configuration. */
@@ -115,7 +132,8 @@ async function countSteps(deps: RunDeps, begun: PreviewJob, base: RuntimeConfig,
       await deps.save(job);
       savedMs = performance.now();
     }
-    await pause(deps, Math.max(stepMs / 2, stepMs - (performance.now() - startedMs)));
+    const paceMs = (stepMs * stepMaxOf(one)) / stepEventsMax;
+    await pause(deps, Math.max(paceMs / 2, paceMs - (performance.now() - startedMs)));
   }
   return job;
 }
@@ -144,14 +162,16 @@ async function readAttempts(
   }
 }
 
-async function step({ tenants, window, cursor, tally }: PreviewJob, { scan, changes, attempts }: Count) {
-  const messages = await scan.next(stepEventsMax);
+async function step({ tenants, window, cursor, tally }: PreviewJob, one: Count) {
+  const { scan, changes, attempts, withBodies } = one;
+  const stepMax = stepMaxOf(one);
+  const messages = await scan.next(stepMax);
   const inside = messages.slice(0, countInside(messages, window));
   const affected: StoredEvent[] = [];
   for (const message of inside) {
     const event = readRecordedEvent(message);
     if (event === undefined || !includesTenant(tenants, event.tenant)) continue;
-    if (!attempts.isAffected(changes.take(event))) continue;
+    if (!attempts.isAffected(changes.take(withBodies ? { ...event, body: message.data } : event))) continue;
     const stored = readEvent(message);
     if (stored !== undefined) affected.push(stored);
   }
@@ -159,7 +179,7 @@ async function step({ tenants, window, cursor, tally }: PreviewJob, { scan, chan
   const last = inside.at(-1);
   return {
     cursor: last === undefined ? cursor : last.seq + 1,
-    isEnd: inside.length < stepEventsMax,
+    isEnd: inside.length < stepMax,
     affected,
   };
 }

@@ -71,7 +71,8 @@ const table = `
   runtime/config/yaml/
   runtime/config/settings/ < crds/ config/yaml/
   runtime/config/config-source.ts < crds/
-  runtime/config/supported-config.ts < crds/
+  runtime/config/unsupported-part.ts < crds/
+  runtime/config/supported-config.ts < crds/ config/unsupported-part.ts
   runtime/config/replace-file.ts
   runtime/config/folder/ < crds/ config/yaml/ config/config-source.ts config/replace-file.ts
   runtime/config/kubernetes/ <

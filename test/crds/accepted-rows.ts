@@ -62,6 +62,31 @@ export const acceptedRows: readonly Row[] = [
       says: "subscribes to everything of events without a tenant",
       set: { "subscriptions[0].types": ["**"], "subscriptions[0].tenants": ["-"] },
     },
+    {
+      says: "matches content by every operator",
+      set: {
+        "subscriptions[0].matchers": [
+          { pointer: "/data/a~1b/~0/0", value: "" },
+          { pointer: "/data/id", op: "NotEqual", type: "Number", value: "-9007199254740993.50e-120" },
+          { pointer: "/data/state", op: "In", values: ["paid", "1"] },
+          { pointer: "/data/", op: "NotIn", type: "Boolean", values: ["true"] },
+          { pointer: "/attempts", op: "Exists" },
+          { pointer: "/data/x", op: "NotExists" },
+          { pointer: "/data/amount", op: "GreaterThan", value: "0" },
+          { pointer: "/producer", op: "Prefix", value: "pay" },
+        ],
+      },
+    },
+    {
+      says: "compares with null and with numbers by their type",
+      set: {
+        "subscriptions[0].matchers": [
+          { pointer: "/data/x", op: "Equal", type: "Null", value: "null" },
+          { pointer: "/data/x", op: "LessThan", type: "Number", value: "1e3" },
+          { pointer: "/data/x", op: "In", type: "Number", values: ["1", "1.0"] },
+        ],
+      },
+    },
     { says: "waits equally long every time", set: { "retry.scheduleSeconds": [60, 60] } },
     {
       says: "has a rate of one a second and a burst of another",

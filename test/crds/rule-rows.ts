@@ -1,5 +1,6 @@
 import { counter, deprecated, histogram, ratio, series } from "./catalog-changes.ts";
 import { rowsOf, type RuleRow } from "./rows.ts";
+import { subscriptionRuleRows } from "./subscription-rule-rows.ts";
 import { peerRuleRows } from "./peer-rule-rows.ts";
 import { sloRuleRows } from "./slo-rule-rows.ts";
 import { storeRuleRows } from "./store-rule-rows.ts";
@@ -590,6 +591,7 @@ const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
 /** Objects that break one rule each. Every rule of every kind has a row here, which a test asserts. */
 export const ruleRows: readonly RuleRow[] = [
   ...partnerRules,
+  ...subscriptionRuleRows,
   ...catalogRules,
   ...storeRuleRows,
   ...sloRuleRows,

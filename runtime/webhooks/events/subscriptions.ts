@@ -1,4 +1,5 @@
-import type { SubscriptionConfig } from "../../../crds/config.ts";
+import { producersOf, type EventMatcherConfig, type SubscriptionConfig } from "../../../crds/config.ts";
+import { compileMatchers, createEventValues, treeOf, type Condition, type EventValues } from "./compile-matchers.ts";
 import { anyTenant } from "./tenants.ts";
 
 /** The fields of an event that subscriptions match. */
@@ -11,6 +12,8 @@ export interface EventFacts {
   readonly about?: string;
   /** Key of the partner that a ping is for; no other partner gets it, and this one whatever its subscriptions. */
   readonly only?: string;
+  /** The event as sent, which matchers read. @default unknown: matchers are taken to match */
+  readonly body?: Uint8Array;
 }
 
 export type Matcher = (event: EventFacts) => boolean;
@@ -34,21 +37,58 @@ export function compilePattern(pattern: string): (type: string) => boolean {
   };
 }
 
-/**
- * Compiles the subscriptions of one partner. An event matches when type, tenant and producer of one subscription match.
- * Tenant `*` matches every event, with or without a tenant. An empty list of producers matches all.
- */
-export function compileSubscriptions(subscriptions: readonly SubscriptionConfig[]): Matcher {
-  const matchers = subscriptions.map(compileSubscription);
-  return (event) => matchers.some((matches) => matches(event));
+/** A compiled subscription. */
+export interface Subscription {
+  readonly name: string;
+  /** The content that it requires; empty if it matches whatever the content. */
+  readonly matchers: readonly EventMatcherConfig[];
+  /** Whether type, tenant and producer match. */
+  readonly suits: (event: EventFacts) => boolean;
+  /** Whether all matchers match. */
+  readonly holds: Condition;
 }
 
-function compileSubscription({ types, tenants, producers }: SubscriptionConfig): Matcher {
+/**
+ * Compiles the subscriptions of one partner. An event matches when type, tenant, producer and all matchers of one
+ * subscription match. Tenant `*` matches every event, with or without a tenant. An empty list of producers matches all.
+ */
+export function compileSubscriptions(subscriptions: readonly SubscriptionConfig[]): Matcher {
+  const compiled = subscriptions.map(compileSubscription);
+  const valuesOf = valuesFor(compiled);
+  return (event) => {
+    const suiting = compiled.filter(({ suits }) => suits(event));
+    return suiting.length > 0 && areMet(suiting, valuesOf(event));
+  };
+}
+
+/** Compiles one subscription. */
+export function compileSubscription(config: SubscriptionConfig): Subscription {
+  const { name, types, tenants } = config;
   const patterns = types.map(compilePattern);
   const tenantSet = tenants.includes(anyTenant) ? undefined : new Set(tenants);
+  const producers = producersOf(config);
   const producerSet = producers.length === 0 ? undefined : new Set<string | undefined>(producers);
-  return ({ type, tenant, producer }) =>
-    (tenantSet?.has(tenant) ?? true) &&
-    (producerSet?.has(producer) ?? true) &&
-    patterns.some((matches) => matches(type));
+  const matchers = config.selects?.matchers ?? [];
+  return {
+    name,
+    matchers,
+    suits: ({ type, tenant, producer }) =>
+      (tenantSet?.has(tenant) ?? true) &&
+      (producerSet?.has(producer) ?? true) &&
+      patterns.some((matches) => matches(type)),
+    holds: compileMatchers(matchers),
+  };
+}
+
+/** Whether the content meets one of the subscriptions. Without values, as in lists by an index, it may. */
+export function areMet(subscriptions: readonly Subscription[], values: EventValues | undefined): boolean {
+  return subscriptions.some(({ matchers, holds }) => matchers.length === 0 || values === undefined || holds(values));
+}
+
+/** Reads the values that some subscriptions need. Undefined if they need none, or if the body is not known. */
+export function valuesFor(subscriptions: readonly Subscription[]): (event: EventFacts) => EventValues | undefined {
+  const matchers = subscriptions.flatMap((subscription) => subscription.matchers);
+  if (matchers.length === 0) return () => undefined;
+  const tree = treeOf(matchers);
+  return ({ body }) => (body === undefined ? undefined : createEventValues(body, tree));
 }

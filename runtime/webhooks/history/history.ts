@@ -117,8 +117,7 @@ export function standingsOf(
  * @param findBlock finds what keeps a partner waiting. @default nothing is looked up
  */
 export async function waitingPartners(deps: HistoryDeps, event: StoredEvent, findBlock?: FindBlock): Promise<Waiting> {
-  const wanting = deps.table().partnersFor(event);
-  const denied = deps.table().deniedFor(event);
+  const { matching: wanting, denied } = deps.table().routeOf(event);
   if (wanting.length + denied.length === 0) return new Map();
   const isRouted = (await deps.events.routedUpTo()) >= event.seq;
   const find = async (

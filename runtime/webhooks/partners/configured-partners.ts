@@ -1,7 +1,8 @@
 import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
 import { partnerKey } from "../ids.ts";
-import { compilePartners, ownLanesMaxAlone, type Partner } from "./partner.ts";
-import type { EventFacts } from "../events/subscriptions.ts";
+import { compilePartners, ownLanesMaxAlone, type Partner, type RouteCandidate } from "./partner.ts";
+import type { EventValues } from "../events/compile-matchers.ts";
+import { areMet, valuesFor, type EventFacts } from "../events/subscriptions.ts";
 
 /** Replicated streams make acknowledgements more expensive. */
 const ownLanesMaxReplicated = 200;
@@ -9,8 +10,11 @@ const ownLanesMaxReplicated = 200;
 /** Matches events with the subscriptions of partners. */
 export type RoutingTable = ReturnType<typeof createRoutingTable>;
 
+/** The partners of an event, in the order of the configuration. */
 interface Route {
+  /** Partners that subscribe to the event. */
   readonly matching: readonly Partner[];
+  /** Partners whose right to the event was withdrawn. */
   readonly denied: readonly Partner[];
 }
 
@@ -70,27 +74,59 @@ export class ConfiguredPartners {
 }
 
 /**
- * Builds the table of one configuration. It matches once per type, tenant, producer and concerned partner.
+ * Builds the table of one configuration. It matches once per type, tenant, producer and concerned partner. Only where
+ * matchers decide, it reads each event: once for all of them.
  * @param configuration hash of the configuration
  */
 export function createRoutingTable(partners: readonly Partner[], configuration?: string) {
-  const cache = new Map<string, Route>();
-  const routeOf = (event: EventFacts): Route => {
+  const cache = new Map<string, CachedRoute>();
+  const findRoute = (event: EventFacts): CachedRoute => {
     const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
     const known = cache.get(key);
     if (known !== undefined) return known;
-    const matching = partners.filter(({ matches }) => matches(event));
-    const denied = partners.filter(({ isDenied }) => isDenied(event));
+    const found = cachedRoute(partners, event);
     if (cache.size >= cachedMax) cache.clear();
-    cache.set(key, { matching, denied });
-    return { matching, denied };
+    cache.set(key, found);
+    return found;
+  };
+  const routeOf = (event: EventFacts): Route => {
+    const { route, candidates, valuesOf } = findRoute(event);
+    return candidates === undefined ? route : routeFor(candidates, valuesOf(event));
   };
   return {
+    routeOf,
     /** Returns the partners that subscribe to the event, in the order of the configuration. */
     partnersFor: (event: EventFacts) => routeOf(event).matching,
-    /** Returns the partners whose right to the event was withdrawn, in the order of the configuration. */
-    deniedFor: (event: EventFacts) => routeOf(event).denied,
+    /** Whether matchers decide about the event, so that its body is needed. */
+    readsContent: (event: EventFacts) => findRoute(event).candidates !== undefined,
     /** Hash of the configuration that it is built from. @default unknown */
     configuration,
   };
+}
+
+interface CachedRoute {
+  /** The route whatever the content. */
+  readonly route: Route;
+  /** Present if the content decides. */
+  readonly candidates?: readonly RouteCandidate[];
+  readonly valuesOf: ReturnType<typeof valuesFor>;
+}
+
+function cachedRoute(partners: readonly Partner[], event: EventFacts): CachedRoute {
+  const candidates = partners
+    .map((partner) => ({ partner, ...partner.candidateFor(event) }))
+    .filter(({ wanted, withdrawn }) => wanted.length + withdrawn.length > 0);
+  const all = candidates.flatMap(({ wanted, withdrawn }) => [...wanted, ...withdrawn]);
+  const isDecided = all.every(({ matchers }) => matchers.length === 0);
+  const known = { route: routeFor(candidates, undefined), valuesOf: valuesFor(all) };
+  return isDecided ? known : { ...known, candidates };
+}
+
+/** @param values of the event. @default unknown: matchers are taken to match */
+function routeFor(candidates: readonly RouteCandidate[], values: EventValues | undefined): Route {
+  const [matching, denied]: [Partner[], Partner[]] = [[], []];
+  for (const { partner, wanted, withdrawn } of candidates)
+    if (areMet(wanted, values)) matching.push(partner);
+    else if (areMet(withdrawn, values)) denied.push(partner);
+  return { matching, denied };
 }

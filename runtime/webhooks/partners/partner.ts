@@ -6,7 +6,14 @@ import { materialIdsOf } from "../../../crds/material.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import { partnerKey } from "../ids.ts";
 import { readSigners, signersAt, type Signer } from "../signing/keys.ts";
-import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
+import {
+  areMet,
+  compileSubscription,
+  valuesFor,
+  type EventFacts,
+  type Matcher,
+  type Subscription,
+} from "../events/subscriptions.ts";
 
 /** A compiled partner: its configuration with matchers, signing keys, lane and TLS identity. */
 export interface Partner {
@@ -27,10 +34,18 @@ export interface Partner {
   /** Secret of the OAuth 2.0 client, when there is one. */
   readonly clientSecret?: string;
   readonly matches: Matcher;
-  /** Matches an event whose right was withdrawn and that no other subscription selects. */
-  readonly isDenied: Matcher;
+  /** The subscriptions whose type, tenant and producer match an event, and the same of those withdrawn. */
+  readonly candidateFor: (event: EventFacts) => Omit<RouteCandidate, "partner">;
   /** Returns the URL for events of this type. */
   urlFor(type: string): URL;
+}
+
+/** A partner that gets an event if the content meets one of its subscriptions. */
+export interface RouteCandidate {
+  readonly partner: Partner;
+  readonly wanted: readonly Subscription[];
+  /** Subscriptions whose right was withdrawn. */
+  readonly withdrawn: readonly Subscription[];
 }
 
 /** The known part of a partner that may no longer be configured. */
@@ -51,6 +66,9 @@ export const ownLanesMaxAlone = 800;
 /** Number of lanes that all other partners share. */
 const sharedLanes = 32;
 const none: ReadonlySet<string> = new Set();
+const noCandidate = { wanted: [], withdrawn: [] };
+/** Takes the place of a subscription for the ping of a partner. */
+const pinged = { wanted: [{ name: "", matchers: [], suits: () => true, holds: () => true }], withdrawn: [] };
 
 /** The lane of a partner, and all lanes that may hold messages for it. */
 interface LanePlace {
@@ -89,8 +107,15 @@ function compilePartner(
   place: LanePlace,
 ): Partner {
   const { scheme, keys } = config.signing;
-  const subscribes = compileSubscriptions(config.subscriptions);
-  const isWithdrawn = compileSubscriptions(config.withdrawn ?? []);
+  const subscriptions = config.subscriptions.map(compileSubscription);
+  const valuesOf = valuesFor(subscriptions);
+  const lost = (config.withdrawn ?? []).map(compileSubscription);
+  const candidateFor = (event: EventFacts): Omit<RouteCandidate, "partner"> => {
+    if (event.only !== undefined) return event.only === key ? pinged : noCandidate;
+    if (event.about === key) return noCandidate;
+    const suiting = (list: readonly Subscription[]) => list.filter(({ suits }) => suits(event));
+    return { wanted: suiting(subscriptions), withdrawn: suiting(lost) };
+  };
   const bytes = materialIdsOf(config).map((id) => material[id] ?? null);
   return {
     config,
@@ -100,8 +125,8 @@ function compilePartner(
     ...place,
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
-    matches: (event) => (event.only === undefined ? event.about !== key && subscribes(event) : event.only === key),
-    isDenied: (event) => event.only === undefined && event.about !== key && isWithdrawn(event) && !subscribes(event),
+    matches: (event) => areMet(candidateFor(event).wanted, valuesOf(event)),
+    candidateFor,
     urlFor: urlsOf(config.endpoint.url),
   };
 }

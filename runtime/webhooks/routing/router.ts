@@ -105,7 +105,8 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
 }
 
 function routeOf(table: RoutingTable, event: StoredEvent): Route {
-  return { partners: table.partnersFor(event), denied: table.deniedFor(event), configuration: table.configuration };
+  const { matching, denied } = table.routeOf(event);
+  return { partners: matching, denied, configuration: table.configuration };
 }
 
 /** The step with the configuration of this routing, unless an earlier routing of the event left one. */

@@ -226,6 +226,48 @@ describe("the last good version is narrowed by the present spec:", () => {
       { subscriptions: [{ ...first(good.subscriptions), producers: ["till"] }] },
     ],
     [
+      "content that it requires now",
+      { "subscriptions[0].matchers": [{ pointer: "/data/a", op: "Exists" }] },
+      { "subscriptions[0].matchers": [{ pointer: "/data/b", op: "Exists" }] },
+      {
+        subscriptions: [
+          {
+            name: "payouts",
+            types: ["payout.*"],
+            tenants: ["lumen"],
+            selects: {
+              producers: [],
+              matchers: [
+                { pointer: "/data/a", op: "Exists" },
+                { pointer: "/data/b", op: "Exists" },
+              ],
+            },
+          },
+        ],
+      },
+    ],
+    [
+      "no content that it requires no longer",
+      { "subscriptions[0].matchers": [{ pointer: "/data/a", op: "Exists" }] },
+      {},
+      { subscriptions: [expect.objectContaining({ selects: { producers: [], matchers: [expect.anything()] } })] },
+    ],
+    [
+      "producers, with matchers",
+      { "subscriptions[0].matchers": [{ pointer: "/data/a", op: "Exists" }] },
+      {
+        "subscriptions[0].matchers": [{ pointer: "/data/a", op: "Exists" }],
+        "subscriptions[0].producers": ["till"],
+      },
+      {
+        subscriptions: [
+          expect.objectContaining({
+            selects: { producers: ["till"], matchers: [{ pointer: "/data/a", op: "Exists" }] },
+          }),
+        ],
+      },
+    ],
+    [
       "networks",
       { "networks.allowCidrs": ["10.0.0.0/8", "192.168.0.0/16"] },
       { "networks.allowCidrs": ["10.1.0.0/16"] },

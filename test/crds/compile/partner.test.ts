@@ -61,6 +61,15 @@ describe("a compiled partner", () => {
     });
   });
 
+  test("has a subscription with matchers in a form that earlier pods reject", () => {
+    const matchers = [{ pointer: "/data/state", op: "Equal", value: "paid" }];
+    const changes = { "subscriptions[0].matchers": [{ pointer: "/data/state", value: "paid" }] };
+    const { partner } = partnerWith({ ...changes, "subscriptions[0].producers": ["payments"] });
+    expect(partner.subscriptions).toEqual([
+      { name: "payouts", types: ["payout.*"], tenants: ["lumen"], selects: { producers: ["payments"], matchers } },
+    ]);
+  });
+
   test.each([
     ["https://partner.example", "https://partner.example/webhooks/v1/{domain}"],
     ["https://partner.example/", "https://partner.example/webhooks/v1/{domain}"],

@@ -24,6 +24,11 @@ function withAcme(changes: object, config = good): RuntimeConfig {
   };
 }
 
+/** A subscription of acme in the form that depends on the content of events. */
+function withSelects(selects: object): RuntimeConfig {
+  return withAcme({ subscriptions: [{ name: "some", types: ["**"], tenants: ["*"], selects }] });
+}
+
 function withStore(changes: object): RuntimeConfig {
   const change = (catalog: CatalogConfig): CatalogConfig => ({
     ...catalog,
@@ -48,6 +53,12 @@ const names = ({ partners, catalogs, quotas }: RuntimeConfig) =>
 describe("a configuration of another version of the program", () => {
   test("that this one knows applies as it is", () => {
     const config = { ...good, quotas: [quota] };
+    expect(supportedConfig(config, undefined)).toEqual({ config, errors: [] });
+  });
+
+  test("that has matchers applies as it is", () => {
+    const matchers = [{ pointer: "/data/a", op: "LessThan", value: "1" }];
+    const config = withSelects({ producers: ["payments"], matchers });
     expect(supportedConfig(config, undefined)).toEqual({ config, errors: [] });
   });
 
@@ -93,6 +104,22 @@ describe("a configuration of another version of the program", () => {
       withAcme({ withdrawn: [{ name: "payouts" }] }),
       "a subscription is incomplete",
     ],
+    [
+      "an operator of a matcher that is not known",
+      withSelects({ producers: [], matchers: [{ pointer: "/data/a", op: "Soundex", value: "a" }] }),
+      "does not support the operator Soundex of the matcher of /data/a",
+    ],
+    [
+      "a type of a matcher that is not known",
+      withSelects({ producers: [], matchers: [{ pointer: "/data/a", op: "Equal", type: "Date", value: "a" }] }),
+      "does not support the type Date of the matcher of /data/a",
+    ],
+    [
+      "a part of a subscription that is not known",
+      withSelects({ producers: [], sampling: 10 }),
+      "does not support sampling of a subscription",
+    ],
+    ["matchers without producers", withSelects({ matchers: [] }), "a subscription is incomplete"],
     ["a state that is not known", withAcme({ state: "Dormant" }), "does not support the state Dormant"],
     ["an empty retry schedule", withAcme({ retry: { scheduleSeconds: [] } }), "there is no retry schedule"],
     [

@@ -52,6 +52,28 @@ describe("routing before and after an edit", () => {
     expect(tally).toMatchObject({ before: 0, after: 1, unroutedBefore: 1, unroutedAfter: 0 });
   });
 
+  test("tells events of one type apart by their content if matchers decide", () => {
+    const paid = (value: string) => {
+      const selects = { producers: [], matchers: [{ pointer: "/data/state", op: "Equal" as const, value }] };
+      const subscriptions = [{ name: "paid", types: ["payout.*"], tenants: ["*"], selects }];
+      return configOf(partnerConfig("one", "https://one.example/hooks", { subscriptions }));
+    };
+    const changes = createMatchChanges(paid("paid"), paid("open"), everyone);
+    const tally = noMatches();
+    for (const [eventId, state] of [
+      ["1", "paid"],
+      ["2", "open"],
+      ["3", "lost"],
+      ["4", "open"],
+    ] as const) {
+      const body = Buffer.from(JSON.stringify({ data: { state } }));
+      changes.take({ eventId, type: "payout.done", tenant: "acme", body });
+    }
+    changes.addTo(tally);
+    expect(tally).toMatchObject({ events: 4, before: 1, after: 2, unroutedBefore: 3, unroutedAfter: 2 });
+    expect(tally.partners["default/one"]).toMatchObject({ gainedIds: ["2", "4"], lostIds: ["1"] });
+  });
+
   test("tells pings apart by their partner", () => {
     const changes = createMatchChanges(configOf(one("a.b")), configOf(one("a.b"), two("a.b")), everyone);
     const ping = { type: "heliograph.ping", tenant: "acme" };

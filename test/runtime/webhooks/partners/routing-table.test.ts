@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { SubscriptionConfig } from "../../../../crds/config.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
 import { createRoutingTable } from "../../../../runtime/webhooks/partners/configured-partners.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
@@ -28,6 +29,46 @@ describe("the routing table", () => {
         expect(table.partnersFor(given)).toEqual(expected);
       }),
     );
+  });
+
+  test("decides by the content of each event only for partners whose subscriptions have matchers", () => {
+    const paid = (withMatcher: boolean): SubscriptionConfig => ({
+      name: "paid",
+      types: ["payout.*"],
+      tenants: ["acme"],
+      ...(withMatcher
+        ? { selects: { producers: [], matchers: [{ pointer: "/data/state", op: "Equal", value: "paid" }] } }
+        : { producers: [] }),
+    });
+    const url = "https://example.com/v1";
+    const partners = compilePartners(
+      configOf(
+        partnerConfig("all", url),
+        partnerConfig("some", url, { subscriptions: [paid(true)] }),
+        partnerConfig("both", url, { subscriptions: [paid(true), ...subscription(["payout.created"], ["acme"])] }),
+        partnerConfig("lost", url, { subscriptions: [paid(true)], withdrawn: [paid(false)] }),
+        partnerConfig("part", url, { subscriptions: [], withdrawn: [paid(true)] }),
+      ),
+      [],
+    );
+    const table = createRoutingTable(partners);
+    const routeOf = (type: string, state?: string) => {
+      const body = state === undefined ? {} : { body: Buffer.from(JSON.stringify({ data: { state } })) };
+      const event = { type, tenant: "acme", ...body };
+      const { matching, denied } = table.routeOf(event);
+      expect(matching).toEqual(partners.filter((partner) => partner.matches(event)));
+      return [matching, denied].map((some) => some.map(({ config: { name } }) => name).join());
+    };
+    expect(routeOf("payout.done", "paid")).toEqual(["all,some,both,lost", "part"]);
+    expect(routeOf("payout.done", "open")).toEqual(["all", "lost"]);
+    expect(routeOf("payout.created", "open")).toEqual(["all,both", "lost"]);
+    expect(routeOf("kyc.done", "paid")).toEqual(["all", ""]);
+    // Lists by the index have no bodies: a delivery may exist.
+    expect(routeOf("payout.done")).toEqual(["all,some,both,lost", "part"]);
+    expect(["payout.done", "kyc.done"].map((type) => table.readsContent({ type, tenant: "acme" }))).toEqual([
+      true,
+      false,
+    ]);
   });
 
   test("caches no more than its limit", () => {

@@ -81,7 +81,7 @@ describe("the stored event of a ping", () => {
     for (const { key } of partners) {
       const event = { ...facts, only: key };
       expect(table.partnersFor(event).map((partner) => partner.key)).toEqual([key]);
-      expect(table.deniedFor(event)).toEqual([]);
+      expect(table.routeOf(event).denied).toEqual([]);
     }
     expect(table.partnersFor({ ...facts, only: "nobody" })).toEqual([]);
   });
