@@ -9,6 +9,9 @@ import {
   downsamples,
   filterValuesMax,
   metricsMax,
+  rankedSeriesMax,
+  rankings,
+  rankOrders,
   seriesMax,
 } from "./queries.ts";
 import {
@@ -59,6 +62,12 @@ export const BulkQuery = closedObject(
       maximum: seriesMax,
     }),
     page: integer("Page of series. Default: 1", { minimum: 1 }),
+    top: integer("Only so many series of each metric, ranked over all stores, and the sum of the others", {
+      minimum: 1,
+      maximum: rankedSeriesMax,
+    }),
+    by: words(rankings, "Value of the window that `top` ranks by. Default: max"),
+    order: words(rankOrders, "`asc`: `top` returns the lowest series. Default: desc"),
     snapshot: text("Snapshot to read the page from. Default: current data"),
     schema_version: text("Schema version that the client was written for. Default: any"),
   },

@@ -46,6 +46,11 @@ export const metricsMax = 50;
 export const seriesPagesMax = 1_000_000;
 /** Most values of one filter. */
 export const filterValuesMax = 50;
+/** Most series that a request ranks for each metric. */
+export const rankedSeriesMax = 2_000;
+/** Values of the window that series are ranked by. */
+export const rankings = ["max", "avg", "last"] as const;
+export const rankOrders = ["desc", "asc"] as const;
 /** Longest name and longest value of a parameter, in characters. */
 export const textLengthMax = 200;
 
@@ -100,6 +105,8 @@ export const QueryItem = object(
   {
     error_bounds: list(ref(ErrorBounds), "Bounds of each point of a percentile, in the order of `points`"),
     exemplars: list(ref(Exemplar), "Newest exemplars"),
+    rank: integer("With `top`: the place of the series among those of its metric", { minimum: 1 }),
+    other: integer("With `top`: the number of series whose sum this is; they are not among the top", { minimum: 1 }),
   },
 );
 export type QueryItem = Static<typeof QueryItem>;
@@ -141,9 +148,31 @@ const sometimesOfPage = {
   ),
 };
 
+export const RankedMetric = object(
+  {
+    metric: text("Metric id"),
+    candidates: count("Number of series that were ranked"),
+    omitted: count("Number of series that are not among the top"),
+  },
+  { reason: text("Why the omitted series have no sum in `other`") },
+);
+export type RankedMetric = Static<typeof RankedMetric>;
+
+const sometimesOfWindow = {
+  top: described(
+    object({
+      count: integer("Series of each metric", { minimum: 1, maximum: rankedSeriesMax }),
+      by: words(rankings, "Value of the window that series are ranked by"),
+      order: words(rankOrders, "`desc`: the greatest value first"),
+      metrics: list(ref(RankedMetric), "By metric"),
+    }),
+    "With `top`: how the series were ranked",
+  ),
+};
+
 export const QueryMeta = object(
   { ...page, from: ref(Time, "Start of the window"), to: ref(Time, "End of the window") },
-  sometimesOfPage,
+  { ...sometimesOfPage, ...sometimesOfWindow },
 );
 export type QueryMeta = Static<typeof QueryMeta>;
 
@@ -159,68 +188,71 @@ export const MetricFailure = described(
 export type MetricFailure = Static<typeof MetricFailure>;
 
 export const Explanation = described(
-  object({
-    class: words(classes, "Query class of the caller"),
-    points: count("Points of each series"),
-    tenant: text("Tenant of the response"),
-    environments: either([constant("every"), list(text())], "Environments that are read; `every` if unrestricted"),
-    regions: list(text(), "Regions that are read"),
-    cost_estimate: number("Expected cost units"),
-    metrics: list(
-      object({
-        metric: text("Metric id"),
-        aggregation: ref(Aggregation, "Aggregation of the metric"),
-        kind: text("Kind of its source: gauge, counter, ratio or histogram"),
-        stores: count("Stores that contain the metric"),
-        ranges: count("Number of range queries per store for the metric"),
-        partials: list(
-          object({
-            name: text("Name of the part"),
-            merge: words(merges, "How the parts of several stores are merged"),
-          }),
-          "Parts of a value that stores return",
-        ),
-      }),
-      "Plan of each metric",
-    ),
-    stores: list(
-      object(
-        {
-          store: text("Name of the store"),
-          region: text("Region of the store"),
-          residency: text("Where its data may be kept"),
-          extents: list(
+  object(
+    {
+      class: words(classes, "Query class of the caller"),
+      points: count("Points of each series"),
+      tenant: text("Tenant of the response"),
+      environments: either([constant("every"), list(text())], "Environments that are read; `every` if unrestricted"),
+      regions: list(text(), "Regions that are read"),
+      cost_estimate: number("Expected cost units"),
+      metrics: list(
+        object({
+          metric: text("Metric id"),
+          aggregation: ref(Aggregation, "Aggregation of the metric"),
+          kind: text("Kind of its source: gauge, counter, ratio or histogram"),
+          stores: count("Stores that contain the metric"),
+          ranges: count("Number of range queries per store for the metric"),
+          partials: list(
             object({
-              from: ref(Time, "Time of the first point"),
-              to: ref(Time, "Time of the last point"),
-              state: words(["settled", "hot"], "`settled`: no point can change. `hot`: points may still change"),
-              source: text("Source of the points, as in `X-Query-Cache`"),
-              reason: text("Reason for the source"),
+              name: text("Name of the part"),
+              merge: words(merges, "How the parts of several stores are merged"),
             }),
-            "Adjacent points with the same source",
+            "Parts of a value that stores return",
           ),
-          reads: list(
-            object(
-              {
-                api: text("Endpoint of the store's API"),
-                promql: text("Query that was sent"),
-                duration_ms: number("Duration in milliseconds"),
-                outcome: text("`ok`, or how the request failed"),
-                series: count("Series in the response"),
-              },
-              { error: text("Message of the failure") },
-            ),
-            "Requests to the store",
-          ),
-        },
-        {
-          boundary: text("Whether a range includes the sample at its start; absent before the first probe"),
-          anchored: flag("True if the store supports anchored ranges; absent before the first probe"),
-        },
+        }),
+        "Plan of each metric",
       ),
-      "Stores that were planned",
-    ),
-  }),
+      stores: list(
+        object(
+          {
+            store: text("Name of the store"),
+            region: text("Region of the store"),
+            residency: text("Where its data may be kept"),
+            extents: list(
+              object({
+                from: ref(Time, "Time of the first point"),
+                to: ref(Time, "Time of the last point"),
+                state: words(["settled", "hot"], "`settled`: no point can change. `hot`: points may still change"),
+                source: text("Source of the points, as in `X-Query-Cache`"),
+                reason: text("Reason for the source"),
+              }),
+              "Adjacent points with the same source",
+            ),
+            reads: list(
+              object(
+                {
+                  api: text("Endpoint of the store's API"),
+                  promql: text("Query that was sent"),
+                  duration_ms: number("Duration in milliseconds"),
+                  outcome: text("`ok`, or how the request failed"),
+                  series: count("Series in the response"),
+                },
+                { error: text("Message of the failure") },
+              ),
+              "Requests to the store",
+            ),
+          },
+          {
+            boundary: text("Whether a range includes the sample at its start; absent before the first probe"),
+            anchored: flag("True if the store supports anchored ranges; absent before the first probe"),
+          },
+        ),
+        "Stores that were planned",
+      ),
+    },
+    { top: list(ref(RankedMetric), "With `top`: the series that were ranked after the merge of all stores") },
+  ),
   "With `explain=true` and the scope `metrics:explain`: the requests to each store and their reasons",
 );
 

@@ -1,5 +1,5 @@
 import { Duration, faults } from "./documents.ts";
-import { classes, downsamples, seriesMax } from "./queries.ts";
+import { classes, downsamples, rankings, rankOrders, seriesMax } from "./queries.ts";
 import {
   count,
   described,
@@ -17,68 +17,81 @@ import {
   type Static,
 } from "./schema.ts";
 
-export const PlanAnswer = object({
-  allowed: flag("Whether the query would be admitted now"),
-  class: nullable(
-    words(classes),
-    "Query class that is charged for the query; for a rejected query, the class of its metrics",
-  ),
-  cost: numberOrNull("Expected cost units; null for a query without a plan", { minimum: 0 }),
-  step_seconds: integerOrNull("Seconds between two points; null without a plan", { minimum: 0 }),
-  downsample: nullable(words(downsamples), "Downsample that would be applied; null without one"),
-  points: integerOrNull("Points of one series", { minimum: 0 }),
-  series_max: integerOrNull("Maximum number of series on a page; null without a plan", {
-    minimum: 1,
-    maximum: seriesMax,
-  }),
-  regions: list(
-    object({ region: text("Name of the region"), stores: count("Stores that would be read") }),
-    "Regions that would be read",
-  ),
-  cache: nullable(
-    object({
-      expected: nullable(
-        words(["hit", "miss", "partial"]),
-        "`hit`: all points are in memory. `partial`: some are. `miss`: none is",
-      ),
+export const PlanAnswer = object(
+  {
+    allowed: flag("Whether the query would be admitted now"),
+    class: nullable(
+      words(classes),
+      "Query class that is charged for the query; for a rejected query, the class of its metrics",
+    ),
+    cost: numberOrNull("Expected cost units; null for a query without a plan", { minimum: 0 }),
+    step_seconds: integerOrNull("Seconds between two points; null without a plan", { minimum: 0 }),
+    downsample: nullable(words(downsamples), "Downsample that would be applied; null without one"),
+    points: integerOrNull("Points of one series", { minimum: 0 }),
+    series_max: integerOrNull("Maximum number of series on a page; null without a plan", {
+      minimum: 1,
+      maximum: seriesMax,
     }),
-    "Cached points in the memory of this pod; `expected` is null for a class without a cache",
-  ),
-  budget: described(
-    object({
-      remaining: count("Remaining whole tokens"),
-      limit: count("Maximum burst of cost units"),
-      reset_seconds: count("Seconds until all are available again"),
-    }),
-    "Cost units of the class",
-  ),
-  expression: nullable(text(), "The query in PromQL for /prometheus; null if the subset cannot express it"),
-  refusal: nullable(
-    object({
-      code: text("Error code, a row of the error table"),
-      status: integer("HTTP status", { minimum: 400, maximum: 599 }),
-      title: text("Short title of the error"),
-      detail: text("What failed and how to fix it"),
-      errors: faults,
-      retry_after_seconds: integerOrNull(
-        "Seconds after which the query may be allowed; null if waiting does not help",
-        { minimum: 0 },
-      ),
-      suggestion: nullable(
-        object(
-          {},
-          {
-            step: ref(Duration, "Step that costs less"),
-            downsample: text("Downsample that costs less"),
-            query: text("Parameters of the same query with a step that is allowed now"),
-          },
+    regions: list(
+      object({ region: text("Name of the region"), stores: count("Stores that would be read") }),
+      "Regions that would be read",
+    ),
+    cache: nullable(
+      object({
+        expected: nullable(
+          words(["hit", "miss", "partial"]),
+          "`hit`: all points are in memory. `partial`: some are. `miss`: none is",
         ),
-        "What to request instead; null without a suggestion",
-      ),
-    }),
-    "Why the query would be rejected now; null if it is allowed",
-  ),
-});
+      }),
+      "Cached points in the memory of this pod; `expected` is null for a class without a cache",
+    ),
+    budget: described(
+      object({
+        remaining: count("Remaining whole tokens"),
+        limit: count("Maximum burst of cost units"),
+        reset_seconds: count("Seconds until all are available again"),
+      }),
+      "Cost units of the class",
+    ),
+    expression: nullable(text(), "The query in PromQL for /prometheus; null if the subset cannot express it"),
+    refusal: nullable(
+      object({
+        code: text("Error code, a row of the error table"),
+        status: integer("HTTP status", { minimum: 400, maximum: 599 }),
+        title: text("Short title of the error"),
+        detail: text("What failed and how to fix it"),
+        errors: faults,
+        retry_after_seconds: integerOrNull(
+          "Seconds after which the query may be allowed; null if waiting does not help",
+          { minimum: 0 },
+        ),
+        suggestion: nullable(
+          object(
+            {},
+            {
+              step: ref(Duration, "Step that costs less"),
+              downsample: text("Downsample that costs less"),
+              query: text("Parameters of the same query with a step that is allowed now"),
+            },
+          ),
+          "What to request instead; null without a suggestion",
+        ),
+      }),
+      "Why the query would be rejected now; null if it is allowed",
+    ),
+  },
+  {
+    top: described(
+      object({
+        count: integer("Series of each metric", { minimum: 1 }),
+        by: words(rankings, "Value of the window that series would be ranked by"),
+        order: words(rankOrders, "`desc`: the greatest value first"),
+        candidates_max: count("Most series of a metric that are ranked; more are rejected"),
+      }),
+      "With `top`: the ranking, for which stores return every series",
+    ),
+  },
+);
 export type CheaperQuery = NonNullable<NonNullable<PlanAnswer["refusal"]>["suggestion"]>;
 export type ExpectedCache = NonNullable<NonNullable<PlanAnswer["cache"]>["expected"]>;
 export type PlanAnswer = Static<typeof PlanAnswer>;

@@ -18,6 +18,7 @@ import { makePlan, type Plan } from "./planning/plan.ts";
 import { makeInstant, makeQuery, type Query, type QueryContext } from "./planning/query.ts";
 import type { QueryRecord } from "./query-log/query-record.ts";
 import type { FinishedMetrics } from "./reads/finish-metric.ts";
+import { rankSeries } from "./reads/rank-series.ts";
 import type { PartOutcome } from "./reads/read-part.ts";
 import { type Result, runPlan } from "./reads/run-plan.ts";
 import { type MiddlewareSources, type QueryStores, queryStores } from "./reads/store-middleware.ts";
@@ -199,7 +200,7 @@ async function read(run: AdmittedRun) {
     admitted.charge([noReads]);
     return { ...found, stores };
   }
-  const result = await readPlan(plan, stores, reading);
+  const result = await rankSeries(await readPlan(plan, stores, reading), plan.query, sources.slices);
   return { ...takeSnapshot(result, plan.query, context.nowMs, sources.snapshots), stores };
 }
 

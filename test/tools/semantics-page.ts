@@ -43,6 +43,27 @@ PromQL expressions also have \`count\` and \`fraction\`: the number of events, a
 share of observations up to the threshold of an objective. \`agg\` does not take them.
 `;
 
+const comparisons = `## Ranking
+
+\`top=N\` orders the series of each metric by one value of the window, after the merge of all stores:
+
+| \`by\` | Value of a series |
+| --- | --- |
+| \`max\` | its greatest point |
+| \`avg\` | the arithmetic mean of its points, each with equal weight |
+| \`last\` | its newest point |
+
+- \`order=desc\` has the greatest value first, \`order=asc\` the lowest.
+- Only finite points count, as in responses. A series without any is not ranked, in either order.
+- Equal values are ordered by labels, in both orders: by label name, then by value; a missing label comes first.
+- The series of the response are in the order of their ranks, each metric alone. \`other\` comes last: the sum of all
+  series that are not among the top, at each point of those that have one. A point at which one of them is infinite is
+  missing.
+- \`other\` exists if the aggregation adds up over groups: \`sum\` of gauges, counters and histograms, and \`avg\` of
+  counters, which is a rate. Averages of gauges and histograms, ratios, percentiles, minima and maxima have none.
+- A percentile is ranked by its points, each computed from the merged buckets of all stores.
+`;
+
 const sloIntro = `## Objectives
 
 \`error_budget.total\` is 1 - objective. \`error_budget.spent\` is the share of bad events among all events of the
@@ -58,6 +79,7 @@ export function semanticsText(): string {
   return [
     intro,
     ...Object.entries(sources).map(([title, source]) => section(title, source)),
+    comparisons,
     sloIntro,
     ...tierTable(),
   ].join("\n");

@@ -9,6 +9,9 @@ import {
   filterValuesMax,
   labelNames,
   metricsMax,
+  rankedSeriesMax,
+  rankings,
+  rankOrders,
   seriesMax,
 } from "../../../api/queries.ts";
 import { list, text, words, ref } from "../../../api/schema.ts";
@@ -150,6 +153,13 @@ export const queryParameters: readonly OperationParameter[] = [
   parameter("to", "End of the window. Default: now", queryTime),
   parameter("last", "Length of a window that ends now. Cannot be combined with from or to", ref(Duration)),
   parameter("step", "Width of a point, at least 10 s; at least 1 min for public callers", ref(Duration)),
+  parameter("top", "Only so many series of each metric, ranked over all stores, and the sum of the others", {
+    type: "integer",
+    minimum: 1,
+    maximum: rankedSeriesMax,
+  }),
+  parameter("by", "Value of the window that `top` ranks by. Default: max", words(rankings)),
+  parameter("order", "`asc`: `top` returns the lowest series. Default: desc", words(rankOrders)),
 ];
 
 /** `GET /v1/metrics/query` */
@@ -230,14 +240,6 @@ export const sloOperation: Operation = {
     schemaVersion,
   ],
   responses: wholeOrPartial({ schema: "SloAnswer", headers: { ...diagnostics, ...unlessAnonymous(quotas) } }),
-};
-
-/** `GET /v1/status/:tenant` */
-export const statusOperation: Operation = {
-  id: "publicStatus",
-  summary: "Public objectives of a tenant, as on its status page; 404 if the tenant has none",
-  parameters: [parameter("tenant", "The tenant", name, { in: "path" })],
-  responses: { "200": { description: "Its public objectives", schema: "StatusAnswer" } },
 };
 
 /** A caller without a token has no quota of its own. */

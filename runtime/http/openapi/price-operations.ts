@@ -92,3 +92,11 @@ export const sloHistoryOperation: Operation = {
   ],
   responses: wholeOrPartial({ schema: "SloHistoryAnswer", headers: { ...diagnostics, ...quotas } }),
 };
+
+/** `GET /v1/status/:tenant` */
+export const statusOperation: Operation = {
+  id: "publicStatus",
+  summary: "Public objectives of a tenant, as on its status page; 404 if the tenant has none",
+  parameters: [parameter("tenant", "The tenant", name, { in: "path" })],
+  responses: { "200": { description: "Its public objectives", schema: "StatusAnswer" } },
+};

@@ -14,17 +14,20 @@ const formulaStart = /^[=+\-@\t\r]/u;
 
 /**
  * A table with one row for each point: metric, the labels that were grouped by, timestamp, value. A label that a series
- * does not carry is empty. Source: RFC 4180; lines end with CR LF, the first one holds the names.
+ * does not carry is empty. A ranking adds the rank, which is `other` for the sum of the other series. Source: RFC 4180;
+ * lines end with CR LF, the first one holds the names.
  */
 export function csvOf(body: QueryBody, form: CsvForm): string {
-  const { group_by: labels } = body.meta;
+  const { group_by: labels, top } = body.meta;
+  const more = top === undefined ? [] : ["rank"];
   const rows = pointRows(body).map((row) => [
     row.metric,
     ...labels.map((label) => row.labels[label] ?? ""),
     row.timestamp,
     row.value,
+    ...(top === undefined ? [] : [row.rank]),
   ]);
-  return csvLines(["metric", ...labels, "timestamp", "value"], rows, form);
+  return csvLines(["metric", ...labels, "timestamp", "value", ...more], rows, form);
 }
 
 /** A table of text cells and numbers. Source: RFC 4180. */
@@ -45,10 +48,10 @@ function field(text: string): string {
 /** The members of a query or instant body that CSV and NDJSON use. */
 export interface QueryBody {
   readonly data: readonly (
-    | Pick<QueryItem, "metric" | "labels" | "points">
+    | Pick<QueryItem, "metric" | "labels" | "points" | "rank" | "other">
     | Pick<InstantItem, "metric_id" | "labels" | "timestamp" | "value">
   )[];
-  readonly meta: { readonly group_by: readonly string[] };
+  readonly meta: { readonly group_by: readonly string[]; readonly top?: object };
   /** Metrics that failed alone. @default none */
   readonly errors?: readonly object[];
 }
@@ -59,14 +62,17 @@ interface PointRow {
   readonly labels: Readonly<Record<string, string>>;
   readonly timestamp: string;
   readonly value: number;
+  /** Empty without a ranking. */
+  readonly rank: number | string;
 }
 
 /** The points of a body in the order of its series, then of time. */
 function pointRows({ data }: QueryBody): readonly PointRow[] {
   return data.flatMap((item): readonly PointRow[] => {
     if (!("points" in item))
-      return [{ metric: item.metric_id, labels: item.labels, timestamp: item.timestamp, value: item.value }];
-    return item.points.map(([timestamp, value]) => ({ metric: item.metric, labels: item.labels, timestamp, value }));
+      return [{ metric: item.metric_id, labels: item.labels, timestamp: item.timestamp, value: item.value, rank: "" }];
+    const { metric, labels, points, rank = item.other === undefined ? "" : "other" } = item;
+    return points.map(([timestamp, value]) => ({ metric, labels, timestamp, value, rank }));
   });
 }
 
@@ -87,7 +93,16 @@ export function ndjsonOf(body: Readonly<Record<string, unknown>>, list: string):
 /** Most characters of the header that carries the `meta` of a table. */
 const metaCharactersMax = 1_024;
 /** Members that are left out of a longer one, one after the other. */
-const omitted = ["aggregations", "deprecated", "reasons", "details", "errors", "regions", "schema_version"] as const;
+const omitted = [
+  "aggregations",
+  "deprecated",
+  "reasons",
+  "details",
+  "errors",
+  "regions",
+  "top",
+  "schema_version",
+] as const;
 type Omitted = (typeof omitted)[number];
 
 interface RegionOf {

@@ -2,7 +2,7 @@ import { type Slo, sloStatesByRank, type StatusAnswer } from "../../../api/objec
 import { ApiError } from "../../errors/api-error.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
 import { rejectUnknown } from "../../metrics/request/parameters.ts";
-import { statusOperation } from "../openapi/metrics-operations.ts";
+import { statusOperation } from "../openapi/price-operations.ts";
 import {
   chooseCoding,
   chooseMediaType,

@@ -1,3 +1,4 @@
+import { seriesMax } from "../../../api/queries.ts";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
 import { measureName, type Query } from "../planning/query.ts";
@@ -49,7 +50,8 @@ export function totalCost(costs: Costs): number {
 
 /** The series without an earlier response: one for an ungrouped range query, a full page for a grouped one. */
 function assumedSeries({ metric, ranges }: PlannedPart, query: Query): number {
-  const seriesPerRange = query.groupBy.length === 0 ? 1 : query.limit;
+  const grouped = query.ranking === undefined ? query.limit : Math.max(query.limit, seriesMax);
+  const seriesPerRange = query.groupBy.length === 0 ? 1 : grouped;
   return seriesPerRange * (metric.recipe.kind === "quantile" ? bucketsAssumed : ranges.length);
 }
 

@@ -5,6 +5,7 @@ import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
 import type { QueriedMetric } from "../planning/query.ts";
 import type { QueryStores, RecordedRead } from "../reads/store-middleware.ts";
+import type { Result } from "../reads/run-plan.ts";
 import { formatTime } from "../request/time.ts";
 import { extentStatuses } from "../response/response-headers.ts";
 import type { QueryData } from "../response/snapshots.ts";
@@ -13,6 +14,7 @@ interface Explained extends Pick<QueryData, "source" | "nowMs"> {
   /** The stores as the query read them. */
   readonly stores: QueryStores;
   readonly costEstimate: number;
+  readonly result: Pick<Result, "ranked">;
 }
 
 /** A response with its explanation in the body: the plan, the requests to each store, and the source of the points. */
@@ -20,7 +22,7 @@ export function explainResponse(response: MetricsResponse, plan: Plan, explained
   return { ...response, json: undefined, body: { ...response.body, explain: explanationOf(plan, explained) } };
 }
 
-function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs }: Explained): object {
+function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs, result: { ranked } }: Explained): object {
   const { query } = plan;
   const context = { source, nowMs, sourcedRanges: stores.counts().sourcedRanges };
   const byStore = Map.groupBy(plan.parts, ({ store }) => store.key);
@@ -31,6 +33,7 @@ function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs }: Expl
     environments: listNames(query.environments),
     regions: query.regions,
     cost_estimate: costEstimate,
+    ...(ranked === undefined ? {} : { top: ranked }),
     metrics: query.metrics.map((metric) => explainMetric(metric, plan)),
     stores: [...byStore].map(([key, parts]) => ({
       ...explainStore(parts, plan, context),

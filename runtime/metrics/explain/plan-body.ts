@@ -1,5 +1,6 @@
 // The cost of queries, before and after they run, and the quotas that are charged. It reads no store.
 import type { ExpectedCache } from "../../../api/quotas.ts";
+import { rankedSeriesMax } from "../../../api/queries.ts";
 import type { QueryClass } from "../../../crds/config.ts";
 import type { ApiError, Suggestion } from "../../errors/api-error.ts";
 import { errorTable } from "../../errors/table.ts";
@@ -49,7 +50,7 @@ const unplanned = {
   regions: [],
 };
 
-function planMembers(plan: Plan): Record<keyof typeof unplanned, unknown> {
+function planMembers(plan: Plan): object {
   const { query, grid } = plan;
   return {
     step_seconds: query.window.stepSeconds,
@@ -57,6 +58,7 @@ function planMembers(plan: Plan): Record<keyof typeof unplanned, unknown> {
     points: grid.count,
     series_max: query.limit,
     regions: regionsOf(plan),
+    ...(query.ranking === undefined ? {} : { top: { ...query.ranking, candidates_max: rankedSeriesMax } }),
   };
 }
 

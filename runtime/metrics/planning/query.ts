@@ -1,5 +1,5 @@
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
-import { ApiError, invalidField } from "../../errors/api-error.ts";
+import { invalidField } from "../../errors/api-error.ts";
 import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
 import {
   accessOf,
@@ -16,6 +16,7 @@ import type { Recipe } from "../promql/recipe.ts";
 import { type Filters, type Parameters, queryLimits } from "../request/parameters.ts";
 import { readInstant, readQuery, type Selection, withFieldsOf } from "../request/read-query.ts";
 import type { Measure } from "../request/selector.ts";
+import type { Comparison } from "../request/read-comparison.ts";
 import { timeAt, windowAt as timesAt } from "../request/time.ts";
 import {
   publicStepSecondsMin,
@@ -37,7 +38,7 @@ export interface QueriedMetric extends GrantedMetric, Measured {
  * A request in its closed, canonical form: lists sorted, defaults filled in, rights applied. Nothing else determines
  * what is read, so that requests with equal queries read equal data.
  */
-export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"> {
+export interface Query extends Pick<Grant, "tenant" | "environments" | "regions">, Comparison {
   readonly metrics: readonly QueriedMetric[];
   readonly filters: Filters;
   readonly groupBy: readonly LabelName[];
@@ -138,6 +139,7 @@ function resolved(
     page: selection.page,
     snapshot: selection.snapshot,
     schemaVersion: schemaVersionOf(entries, selection.schemaVersion),
+    ranking: selection.ranking,
     quota,
   };
 }
@@ -221,28 +223,4 @@ interface Measured {
 export function measureName({ aggregation, measure }: Measured): string {
   if (measure === undefined) return aggregation;
   return measure.kind === "count" ? "count" : `fraction ${measure.threshold}`;
-}
-
-/** True when the same request at another time has the same window. A window that is rejected then is not the same. */
-export function keepsWindow({ window, windowAt }: Pick<Query, "window" | "windowAt">, nowMs: number): boolean {
-  return isSame(window, at(windowAt, nowMs));
-}
-
-function at(windowAt: Query["windowAt"], nowMs: number): ResolvedWindow | undefined {
-  try {
-    return windowAt(nowMs);
-  } catch (error) {
-    if (error instanceof ApiError) return undefined;
-    throw error;
-  }
-}
-
-function isSame(one: ResolvedWindow, other: ResolvedWindow | undefined): boolean {
-  return (
-    one.fromMs === other?.fromMs &&
-    one.toMs === other.toMs &&
-    one.stepSeconds === other.stepSeconds &&
-    one.widthSeconds === other.widthSeconds &&
-    one.downsample === other.downsample
-  );
 }

@@ -1,6 +1,6 @@
 // Runs a plan: store middleware, reads of parts, bulkheads, region status and exemplars. The bodies and headers of
 // responses are elsewhere.
-import type { Exemplar, RegionState } from "../../../api/queries.ts";
+import type { Exemplar, RankedMetric, RegionState } from "../../../api/queries.ts";
 import type { TimeSlices } from "../../../limits/clock.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { type ByteBudget, createByteBudget, fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
@@ -27,6 +27,10 @@ export interface ResultSeries extends FinishedSeries {
   readonly metric: string;
   /** Undefined when the query requests none. */
   readonly exemplars: readonly Exemplar[] | undefined;
+  /** Its place among the top series of its metric, from 1. */
+  readonly rank?: number;
+  /** The number of series that it is the sum of. */
+  readonly other?: number;
 }
 
 /** The result of a query, before it is split into pages. */
@@ -37,6 +41,8 @@ export interface Result {
   readonly exemplarsHidden: number;
   /** Number of infinite points that `series` lacks. @default 0 */
   readonly infinitePoints?: number;
+  /** How the series were ranked, by metric. @default they were not ranked */
+  readonly ranked?: readonly RankedMetric[];
   /** Sentences about missing series and values. @default none */
   readonly hints?: readonly string[];
   /** Metrics whose stores cannot be merged. The other metrics have series. */

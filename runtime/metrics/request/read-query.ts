@@ -15,6 +15,7 @@ import {
   rejectUnknown,
   requireLength,
 } from "./parameters.ts";
+import { type Comparison, comparisonNames, readComparison } from "./read-comparison.ts";
 import { parseDuration, parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime } from "./time.ts";
 
 /** The words of the parameters that have a closed list. */
@@ -26,7 +27,7 @@ const words = {
 } as const;
 
 /** The parameters of a request besides its times. Every name is well formed; none is checked against a catalog. */
-export interface Selection {
+export interface Selection extends Comparison {
   /** Sorted, without duplicates. */
   readonly metrics: readonly string[];
   readonly aggregation: Aggregation | undefined;
@@ -62,7 +63,7 @@ const selectionNames = [
 export type FindNames = (metrics: readonly string[]) => KnownNames | undefined;
 
 const noNames: FindNames = () => undefined;
-const windowNames = ["from", "to", "last", "step"];
+const queryNames = ["from", "to", "last", "step", ...comparisonNames, ...selectionNames];
 const filterNames = labelNames.flatMap((label) => [`filter[${label}]`, `filter_in[${label}]`]);
 
 /** Parses the parameters of `GET /v1/metrics/query`. @throws ApiError 400 that names the invalid parameter */
@@ -70,9 +71,9 @@ export function readQuery(
   params: Parameters,
   findNames: FindNames = noNames,
 ): { readonly selection: Selection; readonly window: RequestedTimes } {
-  rejectOthers(params, [...windowNames, ...selectionNames]);
+  rejectOthers(params, queryNames);
   const window = { ...readSpan(params), stepSeconds: readStep(params) };
-  return { selection: readSelection(params, findNames), window };
+  return { selection: { ...readSelection(params, findNames), ...readComparison(params) }, window };
 }
 
 /** Parses the parameters of `GET /v1/metrics/instant`. @throws ApiError 400 that names the invalid parameter */

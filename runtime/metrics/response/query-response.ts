@@ -10,8 +10,8 @@ import { recoveryHints } from "../reads/region-status.ts";
 import type { Result, ResultSeries } from "../reads/run-plan.ts";
 import { commaHints } from "../request/known-names.ts";
 import { formatDuration, formatTime, formatTimes } from "../request/time.ts";
-import { pointCount, pointTimes, type ResolvedWindow } from "../request/window.ts";
-import { createPointWriter, type PointWriter, timesOf, type UnfinishedPoints } from "./point-writer.ts";
+import { pointTimes } from "../request/window.ts";
+import { queryJson } from "./query-json.ts";
 import {
   contentId,
   deprecationHeaders,
@@ -35,14 +35,20 @@ export function queryResponse(plan: Plan, result: Result, context: ResponseConte
   const { window } = plan.query;
   const times = once(() => formatTimes(pointTimes(window)));
   const { rest, ...response } = responseOf(plan, result, context, {
-    item: ({ metric, labels, values, bounds, exemplars }) => ({
+    item: ({ metric, labels, values, bounds, exemplars, rank, other }) => ({
       metric,
       labels,
       points: presentPoints(times(), values),
       ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
       ...(exemplars === undefined ? {} : { exemplars }),
+      ...(rank === undefined ? {} : { rank }),
+      ...(other === undefined ? {} : { other }),
     }),
-    meta: { from: formatTime(window.fromMs), to: formatTime(window.toMs) },
+    meta: {
+      from: formatTime(window.fromMs),
+      to: formatTime(window.toMs),
+      ...(result.ranked === undefined ? {} : { top: { ...plan.query.ranking, metrics: result.ranked } }),
+    },
   });
   const page = pageOf(result, plan.query);
   // Once for all codings.
@@ -78,7 +84,7 @@ export function instantResponse(plan: Plan, result: Result, context: ResponseCon
 
 interface Shape {
   readonly item: (series: ResultSeries) => object;
-  readonly meta: Readonly<Record<string, string>>;
+  readonly meta: object;
 }
 
 /** A response, and its body without the data. */
@@ -172,78 +178,4 @@ function errorBounds(values: Float64Array, { low, high }: ErrorBounds): NonNulla
 function presentPoints(times: readonly string[], values: Float64Array): QueryItem["points"] {
   const all = times.map((time, index) => [time, values[index] ?? Number.NaN] as const);
   return all.filter(([, value]) => !Number.isNaN(value));
-}
-
-/** The body of a query. */
-interface WrittenQuery {
-  readonly page: readonly ResultSeries[];
-  /** The body without its data, which it starts with. */
-  readonly rest: object;
-  readonly window: ResolvedWindow;
-}
-
-/** Estimated bytes of a point with a short number, and of a series besides its points. */
-const [pointBytes, seriesBytes] = [34, 256];
-/** Room for a new body that is a little longer than the one before. */
-const growth = 1.01;
-
-/**
- * Writes the same bytes as `JSON.stringify` of the body, faster. It copies points that an earlier body has, and leaves
- * its own to later ones.
- */
-async function queryJson(query: WrittenQuery, slices: TimeSlices): Promise<Uint8Array> {
-  const writer = createPointWriter(bytesExpected(query));
-  const written: UnfinishedSeries[] = [];
-  await slices.collect(writeSeries(query, writer, written));
-  const body = writer.bytes();
-  for (const { series, points, bounds } of written) {
-    series.text.written = { points: { body, ...points }, bounds: bounds && { body, ...bounds } };
-    series.text.moved = undefined;
-  }
-  return body;
-}
-
-interface UnfinishedSeries {
-  readonly series: ResultSeries;
-  readonly points: UnfinishedPoints;
-  readonly bounds: UnfinishedPoints | undefined;
-}
-
-function bytesExpected({ page, window }: WrittenQuery): number {
-  const earlier = page[0]?.text.moved?.written.points.body.length ?? 0;
-  const own = page.length * (pointCount(window) * pointBytes + seriesBytes);
-  return Math.ceil(Math.max(earlier * growth, own)) + seriesBytes;
-}
-
-/** Writes one series in each step. */
-function* writeSeries(
-  { page, rest, window }: WrittenQuery,
-  writer: PointWriter,
-  written: UnfinishedSeries[],
-): Generator<undefined> {
-  const times = timesOf(window);
-  for (const [index, series] of page.entries()) {
-    const { metric, labels, values, bounds, exemplars } = series;
-    const { moved } = series.text;
-    const before = index === 0 ? '{"data":[' : ",";
-    writer.text(`${before}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
-    const points = writer.points(values, times, moved && { ...moved, written: moved.written.points });
-    writer.text("]");
-    written.push({ series, points, bounds: bounds && writeBounds(series, bounds, writer) });
-    writer.text(exemplars === undefined ? "}" : `,"exemplars":${JSON.stringify(exemplars)}}`);
-    yield;
-  }
-  writer.text(`${page.length === 0 ? '{"data":[' : ""}],${JSON.stringify(rest).slice(1)}`);
-}
-
-function writeBounds(
-  { values, text: { moved } }: ResultSeries,
-  bounds: NonNullable<ResultSeries["bounds"]>,
-  writer: PointWriter,
-): UnfinishedPoints {
-  writer.text(',"error_bounds":[');
-  const earlier = moved?.written.bounds;
-  const own = writer.bounds(values, bounds, moved && earlier && { ...moved, written: earlier });
-  writer.text("]");
-  return own;
 }

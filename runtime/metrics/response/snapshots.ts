@@ -162,6 +162,7 @@ export function identityOf(query: Query): string {
     window: windowIdentity(query),
     exemplars: query.exemplars,
     schemaVersion: query.schemaVersion,
+    ranking: query.ranking,
   });
   return hash("sha256", identity, "base64url");
 }

@@ -7,6 +7,7 @@ import { mergeScalars, type WeightedPoints } from "../../../runtime/metrics/merg
 import { printVector } from "../../../runtime/metrics/promql/promql.ts";
 import { ask, countPoints, isExact, isPercentile, metricIds, unbounded } from "./oracle/ask.ts";
 import { kinds, type ResponseGrid, type MetricId, type SeriesPoints } from "./oracle/asked.ts";
+import { expectRanking, groupedQuery, randomRanking } from "./oracle/comparison.ts";
 import { differences, exactly } from "./oracle/differences.ts";
 import { dataStartMs } from "./oracle/generated-series.ts";
 import { askAsPrometheus, askDirectly, askRange, numberOf } from "./oracle/direct.ts";
@@ -111,6 +112,26 @@ describe("an answer", () => {
         }),
         { seed, numRuns: runsOf(1_000) },
       );
+    },
+  );
+});
+
+describe("a ranking", () => {
+  test(
+    `has the series of a brute force over all of them, seed ${seed}, over ${runsOf(250)} random queries`,
+    { timeout: soakMs },
+    async () => {
+      let [series, others] = [0, 0];
+      const queries = fc.tuple(fc.constantFrom(...layouts.slice(1)), groupedQuery(even), randomRanking);
+      await fc.assert(
+        fc.asyncProperty(queries, async ([layout, query, ranking]) => {
+          const { ranked, isSummed } = await expectRanking(running, running.layout(layout), query, ranking);
+          series += ranked;
+          others += isSummed ? 1 : 0;
+        }),
+        { seed, numRuns: runsOf(250) },
+      );
+      expect([series > runsOf(250), others > runsOf(25)]).toEqual([true, true]);
     },
   );
 });

@@ -1,0 +1,81 @@
+import type { TimeSlices } from "../../../limits/clock.ts";
+import type { ResultSeries } from "../reads/run-plan.ts";
+import { pointCount, type ResolvedWindow } from "../request/window.ts";
+import { createPointWriter, type PointWriter, timesOf, type UnfinishedPoints } from "./point-writer.ts";
+
+/** The body of a query. */
+interface WrittenQuery {
+  readonly page: readonly ResultSeries[];
+  /** The body without its data, which it starts with. */
+  readonly rest: object;
+  readonly window: ResolvedWindow;
+}
+
+/** Estimated bytes of a point with a short number, and of a series besides its points. */
+const [pointBytes, seriesBytes] = [34, 256];
+/** Room for a new body that is a little longer than the one before. */
+const growth = 1.01;
+
+/**
+ * Writes the same bytes as `JSON.stringify` of the body, faster. It copies points that an earlier body has, and leaves
+ * its own to later ones.
+ */
+export async function queryJson(query: WrittenQuery, slices: TimeSlices): Promise<Uint8Array> {
+  const writer = createPointWriter(bytesExpected(query));
+  const written: UnfinishedSeries[] = [];
+  await slices.collect(writeSeries(query, writer, written));
+  const body = writer.bytes();
+  for (const { series, points, bounds } of written) {
+    series.text.written = { points: { body, ...points }, bounds: bounds && { body, ...bounds } };
+    series.text.moved = undefined;
+  }
+  return body;
+}
+
+interface UnfinishedSeries {
+  readonly series: ResultSeries;
+  readonly points: UnfinishedPoints;
+  readonly bounds: UnfinishedPoints | undefined;
+}
+
+function bytesExpected({ page, window }: WrittenQuery): number {
+  const earlier = page[0]?.text.moved?.written.points.body.length ?? 0;
+  const own = page.length * (pointCount(window) * pointBytes + seriesBytes);
+  return Math.ceil(Math.max(earlier * growth, own)) + seriesBytes;
+}
+
+/** Writes one series in each step. */
+function* writeSeries(
+  { page, rest, window }: WrittenQuery,
+  writer: PointWriter,
+  written: UnfinishedSeries[],
+): Generator<undefined> {
+  const times = timesOf(window);
+  for (const [index, series] of page.entries()) {
+    const { metric, labels, values, bounds, exemplars, rank, other } = series;
+    const { moved } = series.text;
+    const before = index === 0 ? '{"data":[' : ",";
+    writer.text(`${before}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
+    const points = writer.points(values, times, moved && { ...moved, written: moved.written.points });
+    writer.text("]");
+    written.push({ series, points, bounds: bounds && writeBounds(series, bounds, writer) });
+    if (exemplars !== undefined) writer.text(`,"exemplars":${JSON.stringify(exemplars)}`);
+    if (rank !== undefined) writer.text(`,"rank":${rank}`);
+    if (other !== undefined) writer.text(`,"other":${other}`);
+    writer.text("}");
+    yield;
+  }
+  writer.text(`${page.length === 0 ? '{"data":[' : ""}],${JSON.stringify(rest).slice(1)}`);
+}
+
+function writeBounds(
+  { values, text: { moved } }: ResultSeries,
+  bounds: NonNullable<ResultSeries["bounds"]>,
+  writer: PointWriter,
+): UnfinishedPoints {
+  writer.text(',"error_bounds":[');
+  const earlier = moved?.written.bounds;
+  const own = writer.bounds(values, bounds, moved && earlier && { ...moved, written: earlier });
+  writer.text("]");
+  return own;
+}
