@@ -1,5 +1,5 @@
 import { CorrelationId, Duration, Time } from "./documents.ts";
-import { RegionState } from "./queries.ts";
+import { Aggregation, RegionState } from "./queries.ts";
 import {
   count,
   described,
@@ -38,6 +38,18 @@ export const BurnRate = object(
 );
 export type BurnRate = Static<typeof BurnRate>;
 
+export const sliceOperators = ["AtMost", "Below", "AtLeast", "Above"] as const;
+
+/** The condition of an objective over time slices, and how many of its slices are known. */
+export const SloOver = object({
+  aggregation: ref(Aggregation, "Aggregation of the metric over each slice: its default one"),
+  operator: words(sliceOperators, "Relation to the threshold that makes a slice good"),
+  threshold: number("Threshold in the unit of the metric"),
+  slice_seconds: count("Length of a slice"),
+  slices: count("Slices in the window"),
+  missing_slices: count("Slices without a value, which are neither good nor bad"),
+});
+
 export const Slo = object(
   {
     name: text("Name of the objective"),
@@ -45,7 +57,7 @@ export const Slo = object(
     metric: text("Metric id"),
     objective: share("Required ratio of good events"),
     window_days: count("Length of the objective's window in days"),
-    minimum_events: count("Minimum number of events in the window for a status"),
+    minimum_events: count("Minimum number of events, or of slices with a value, in the window for a status"),
     at: ref(Time, "End of all windows"),
     tenant: text("Tenant of the events"),
     regions: list(ref(RegionState), "State of each region that was read"),
@@ -85,8 +97,9 @@ export const Slo = object(
     sli: share("Ratio of good events in the window; absent without events"),
     events: described(
       object({ good: number("Good events"), total: number("All events") }),
-      "Events in the window; absent if there are none",
+      "Events in the window, or its time slices with a value; absent if there are none",
     ),
+    over: ref(SloOver, "Condition on a gauge; absent for objectives that count events"),
     exhaustion_seconds: count(
       "Seconds until the budget is spent at the rate of `burn.fast`; 0 if it is spent, absent if the rate does not " +
         "spend it within the window",

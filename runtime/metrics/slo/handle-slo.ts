@@ -27,7 +27,14 @@ import {
 } from "./read-views.ts";
 import { type CompletedReads, createCompletedReads, createSloCache, type SloCache } from "./slo-cache.ts";
 import { selectSlos } from "./slo-selection.ts";
-import { assessSlo, type MissingStores, type TierBurn } from "./slo-status.ts";
+import {
+  assessSlo,
+  minimumOf,
+  type MissingStores,
+  type SloAssessment,
+  sloSeconds,
+  type TierBurn,
+} from "./slo-status.ts";
 
 /** Share of the deadline for the look-up of environments. A store that hangs leaves the rest to the others. */
 const environmentsShare = 0.25;
@@ -180,12 +187,13 @@ function sloItem({ plan, data }: ReadView<SloData>): Slo {
     metric: slo.metric,
     objective: slo.objective,
     window_days: slo.windowDays,
-    minimum_events: slo.minimumEvents,
+    minimum_events: minimumOf(slo, sloSeconds(slo)),
     at: formatTime(plan.plans[0]?.query.window.toMs ?? 0),
     tenant: grant.tenant,
     regions: regionReports(data.outcomes, data.gaps),
     ...known("sli", assessment.sli),
     ...known("events", assessment.events),
+    ...known("over", overBody(plan.view, assessment.events)),
     error_budget: assessment.budget,
     burn: { ...(fast && { fast: burnBody(fast) }), ...(slow && { slow: burnBody(slow) }) },
     tiers: assessment.burns.map(tierBody),
@@ -198,6 +206,20 @@ function missingStores(outcomes: SloData["outcomes"]): MissingStores | undefined
   const kinds = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error.kind]));
   if (kinds.length === 0) return undefined;
   return stateOfFailures(kinds) === "late" ? "late" : "failed";
+}
+
+function overBody({ slo, entry }: SloPlan["view"], events: SloAssessment["events"]): Slo["over"] {
+  if (slo.over === undefined) return undefined;
+  const { operator, threshold, sliceSeconds } = slo.over;
+  const slices = sloSeconds(slo) / sliceSeconds;
+  return {
+    aggregation: entry.metric.defaultAggregation,
+    operator,
+    threshold,
+    slice_seconds: sliceSeconds,
+    slices,
+    missing_slices: slices - (events?.total ?? 0),
+  };
 }
 
 /** The long window of a tier. */

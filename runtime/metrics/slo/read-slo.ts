@@ -1,24 +1,23 @@
-import type { MetricConfig, SloConfig } from "../../../crds/config.ts";
 import { createByteBudget, type FanOutOptions } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store.ts";
 import { addedCosts, type Costs, expectedCosts } from "../admission/cost.ts";
 import { type Caller, classOf } from "../authorization/access.ts";
-import { createMissingParts, ordinalOf } from "../merge/merge-scalars.ts";
-import { mergeStatistics } from "../merge/merge.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { ownQuery, type Query, type QueryContext } from "../planning/query.ts";
-import { eventFractionRecipe } from "../promql/event-recipes.ts";
-import { recipeOf } from "../promql/recipe-of.ts";
-import type { Recipe, ScalarRecipe } from "../promql/recipe.ts";
 import { stalestMs } from "../reads/read-newest.ts";
 import type { PartOutcome, PartResult } from "../reads/read-part.ts";
-import { gapsOf, type RegionGap, uniqueGaps } from "../reads/region-status.ts";
+import { type RegionGap, uniqueGaps } from "../reads/region-status.ts";
 import { readStores } from "../reads/run-plan.ts";
 import { onePoint, type ResolvedWindow } from "../request/window.ts";
+import { countedEvents, countedMetric } from "./counted-events.ts";
+import { judgeSlices, sliceWindow } from "./judge-slices.ts";
 import type { SloView } from "./slo-selection.ts";
 import { type CountsByWindow, type EventCounts, sloSeconds, windowsOf } from "./slo-status.ts";
 
-/** The plans of one view: one plan of one point for each window, the shortest first. */
+/**
+ * The plans of one view: one plan of one point for each window, the shortest first; for time slices one plan of all
+ * slices.
+ */
 export interface SloPlan {
   readonly view: SloView;
   readonly plans: readonly Plan[];
@@ -48,10 +47,9 @@ interface SloQuery {
 function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloQuery {
   const { slo, entry, grant } = view;
   const { metric } = entry;
-  const stepMs = metric.minStepSeconds * 1_000;
-  const recipe = countingRecipe(metric, slo);
+  const stepMs = (slo.over?.sliceSeconds ?? metric.minStepSeconds) * 1_000;
   const parts: Omit<Parameters<typeof ownQuery>[1], "window"> = {
-    metrics: grant.metrics.map((granted) => ({ ...granted, aggregation: "avg", recipe, slo: slo.name })),
+    metrics: grant.metrics.map((granted) => ({ ...granted, ...countedMetric(metric, slo) })),
     filters: new Map(),
     groupBy: [],
     exemplars: false,
@@ -64,13 +62,18 @@ function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"],
   };
 }
 
-/** Plans a view. All windows end at the same time, so that the requests of the next seconds have equal plans. */
+/**
+ * Plans a view. All windows end at the same time, so that the requests of the next seconds have equal plans. The slices
+ * of a gauge are read once for all windows.
+ */
 export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
   const { slo, entry } = view;
   const { query, toMs } = sloQuery(view, caller, quotas, nowMs);
-  const plans = windowsOf(slo, entry.metric.minStepSeconds).map((seconds) =>
-    makePlan(query(onePoint(toMs, seconds)), nowMs),
-  );
+  const windows =
+    slo.over === undefined
+      ? windowsOf(slo, entry.metric.minStepSeconds).map((seconds) => onePoint(toMs, seconds))
+      : [sliceWindow(slo.over, toMs, sloSeconds(slo))];
+  const plans = windows.map((window) => makePlan(query(window), nowMs));
   return { view, plans, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
 }
 
@@ -88,12 +91,33 @@ export async function readSlo({ view, plans }: SloPlan, stores: Stores, options:
   const results = windows.map((own) =>
     own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.store.key) ? [outcome.value] : [])),
   );
-  const counted = plans.map((plan, index) => ({ plan, ...countedEvents(view, results[index] ?? [], plan) }));
   return {
-    counts: new Map(counted.flatMap(({ plan, counts }) => countsOf(plan, counts))),
+    ...countedWindows(view, plans, results),
     outcomes,
-    gaps: uniqueGaps(counted.flatMap(({ gaps }) => gaps)),
     stalestMs: stalestMs(plans.map((plan, index) => ({ plan, results: results[index] ?? [] }))),
+  };
+}
+
+type ResultsOfPlans = readonly (readonly PartResult[])[];
+
+function countedWindows(
+  view: SloView,
+  plans: readonly Plan[],
+  results: ResultsOfPlans,
+): Pick<SloData, "counts" | "gaps"> {
+  const { slo, entry } = view;
+  const [plan] = plans;
+  if (slo.over !== undefined && plan !== undefined) {
+    const { countsOf: countsIn, gaps } = judgeSlices(slo.over, results[0] ?? [], plan);
+    const counts = windowsOf(slo, entry.metric.minStepSeconds).map(
+      (seconds) => [seconds, countsIn(plan.query.window.toMs, seconds)] as const,
+    );
+    return { counts: new Map(counts.flatMap(([seconds, events]) => (events ? [[seconds, events]] : []))), gaps };
+  }
+  const counted = plans.map((own, index) => ({ plan: own, ...countedEvents(view, results[index] ?? [], own) }));
+  return {
+    counts: new Map(counted.flatMap(({ plan: own, counts }) => countsOf(own, counts))),
+    gaps: uniqueGaps(counted.flatMap(({ gaps }) => gaps)),
   };
 }
 
@@ -114,14 +138,22 @@ const historySteps = 30;
 
 /** The events of an objective at each point of its history. */
 export interface SloHistory {
-  /** Oldest first; undefined for a point without data. */
-  readonly counts: readonly (EventCounts | undefined)[];
+  /** Oldest first. */
+  readonly points: readonly HistoryPoint[];
   /** One for each store. */
   readonly outcomes: readonly PartOutcome[];
   /** Stores that have only a part of the events at some points. */
   readonly gaps: readonly RegionGap[];
   /** The newest sample of the stalest store. */
   readonly stalestMs: number | undefined;
+}
+
+/** The events of a window of the objective. */
+interface HistoryPoint {
+  /** End of the window, in Unix milliseconds. */
+  readonly atMs: number;
+  /** Undefined without data. */
+  readonly events: EventCounts | undefined;
 }
 
 /** The time between two points of a history, in seconds. */
@@ -135,9 +167,14 @@ export function historyStepSeconds(slo: SloView["slo"]): number {
  */
 export function planHistory(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
   const { query, toMs } = sloQuery(view, caller, quotas, nowMs);
+  const { over } = view.slo;
   const [widthSeconds, stepSeconds] = [sloSeconds(view.slo), historyStepSeconds(view.slo)];
   const fromMs = toMs - 2 * widthSeconds * 1_000;
-  const plan = makePlan(query({ fromMs, toMs, stepSeconds, widthSeconds, downsample: undefined }), nowMs);
+  const window =
+    over === undefined
+      ? { fromMs, toMs, stepSeconds, widthSeconds, downsample: undefined }
+      : sliceWindow(over, toMs, 2 * widthSeconds);
+  const plan = makePlan(query(window), nowMs);
   return { view, plans: [plan], costs: expectedCosts(plan) };
 }
 
@@ -151,55 +188,25 @@ export async function readHistory(
   const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
   const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   return {
-    ...countedEvents(view, results, plan),
+    ...countedHistory(view, results, plan),
     outcomes,
     stalestMs: stalestMs([{ plan, results }]),
   };
 }
 
-/** The events of an objective at each point of a plan. */
-interface CountedEvents {
-  /** Undefined for a point without data. */
-  readonly counts: readonly (EventCounts | undefined)[];
-  /** Stores that have only a part of the events. */
-  readonly gaps: readonly RegionGap[];
-}
-
-/** Counts the events of an objective as a query of its metric does: a store that lacks a part adds nothing. */
-function countedEvents({ slo, entry }: SloView, results: readonly PartResult[], plan: Plan): CountedEvents {
-  const { count } = plan.grid;
-  const missing = createMissingParts();
-  const rows = results.flatMap(({ part, ranges }, store) =>
-    ranges.flatMap(({ series }, statistic) =>
-      series.map((own) => ({ ...own, store, statistic, ordinal: ordinalOf(part, own.labels) })),
-    ),
-  );
-  const merging = { count, weights: results.map(() => 1), missing };
-  const [singledOuts, totals] = mergeStatistics(countingRecipe(entry.metric, slo), rows, merging);
-  const valueAt = (points: typeof totals, index: number): number | undefined =>
-    points?.present[index] === 1 && Number.isFinite(points.values[index]) ? points.values[index] : undefined;
-  const counts = Array.from({ length: count }, (_, index): EventCounts | undefined => {
-    const [singledOut, total] = [valueAt(singledOuts, index), valueAt(totals, index)];
-    if (total === undefined || singledOut === undefined) return undefined;
-    return { good: slo.counts === "Good" ? singledOut : total - singledOut, total };
-  });
-  const parts = results.map(({ part }) => part);
-  return { counts, gaps: gapsOf(missing.all(), parts, plan) };
-}
-
-/** A recipe with two statistics: the events that the metric singles out, and all events. */
-type CountingRecipe = Recipe & ScalarRecipe;
-
-/**
- * Counts the events of an objective by the same partials as queries of its metric.
- *
- * @throws TypeError for a source that no catalog accepts for an objective
- */
-export function countingRecipe(metric: MetricConfig, { threshold }: SloConfig): CountingRecipe {
-  if (metric.source.kind === "ratio") {
-    const base = recipeOf(metric, "avg");
-    if (base.kind === "scalar") return base;
+function countedHistory(
+  view: SloView,
+  results: readonly PartResult[],
+  plan: Plan,
+): Pick<SloHistory, "points" | "gaps"> {
+  const { slo } = view;
+  const { toMs } = plan.query.window;
+  const stepMs = historyStepSeconds(slo) * 1_000;
+  const times = Array.from({ length: historySteps + 1 }, (_, index) => toMs - (historySteps - index) * stepMs);
+  if (slo.over !== undefined) {
+    const { countsOf: countsIn, gaps } = judgeSlices(slo.over, results, plan);
+    return { points: times.map((atMs) => ({ atMs, events: countsIn(atMs, sloSeconds(slo)) })), gaps };
   }
-  if (threshold === undefined) throw new TypeError(`${metric.id} is no metric of events`);
-  return eventFractionRecipe(metric, threshold);
+  const { counts, gaps } = countedEvents(view, results, plan);
+  return { points: times.map((atMs, index) => ({ atMs, events: counts[index] })), gaps };
 }
