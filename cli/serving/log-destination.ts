@@ -12,7 +12,6 @@ export interface LogDestination extends DestinationStream {
 const standardError = 2;
 /** Lines wait so long for others to be written with them; errors do not wait. */
 const gatherMs = 20;
-const gatheredBytes = 8_192;
 /** Most bytes of one write. */
 const batchBytesMax = 65_536;
 /** Bound on lines in memory while the reader is stuck; later lines are dropped. */
@@ -57,7 +56,7 @@ export function createLogDestination(): LogDestination {
     flush();
   };
   const flushSoon = (): void => {
-    if (isFlushing || lines.bytes >= gatheredBytes) flush();
+    if (isFlushing || lines.bytes >= batchBytesMax) flush();
     else if (lines.bytes > 0) timer ??= setTimeout(flush, gatherMs).unref();
   };
   process.prependListener("exit", () => {
@@ -85,6 +84,19 @@ export function createLogDestination(): LogDestination {
     },
   };
   return destination;
+}
+
+const secondMs = 1_000;
+
+/** Writes the `time` of a line as pino does. It formats each second once. @param now Unix milliseconds */
+export function createLineTime(now: () => number = Date.now): () => string {
+  let [second, text] = [Number.NaN, ""];
+  return () => {
+    const ms = now();
+    const own = Math.floor(ms / secondMs);
+    if (own !== second) [second, text] = [own, new Date(own * secondMs).toISOString().slice(0, -"000Z".length)];
+    return `,"time":"${text}${String(ms - own * secondMs).padStart(3, "0")}Z"`;
+  };
 }
 
 /** Lines in memory, up to {@link heldBytesMax}. */

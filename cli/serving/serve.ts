@@ -9,7 +9,7 @@ import { exitCodes, type ExitName } from "../command-line/command.ts";
 import { endOnFatal, firstSignal } from "../command-line/end-process.ts";
 import { limitRepeatedLines } from "../command-line/repeated-lines.ts";
 import { memoryPlanOf } from "./heap.ts";
-import { createLogDestination, type LogDestination } from "./log-destination.ts";
+import { createLineTime, createLogDestination, type LogDestination } from "./log-destination.ts";
 import type { ServerArguments } from "./server-flags.ts";
 
 export interface RunArguments extends ServerArguments {
@@ -62,7 +62,7 @@ async function serve(options: ServerArguments, start: Start): Promise<ExitName> 
   // Logs go to standard error, so that standard output holds only the ready line.
   const destination = createLogDestination();
   const { hooks, flush } = limitRepeatedLines();
-  const log = pino({ level: options.logLevel, timestamp: pino.stdTimeFunctions.isoTime, hooks }, destination);
+  const log = pino({ level: options.logLevel, timestamp: createLineTime(), hooks }, destination);
   // Pending work is in JetStream and survives the end.
   endOnFatal((err) => log.fatal({ err }, "fatal"), exitCodes.failed);
   if (options.processes !== undefined) log.warn({ processes: options.processes }, processesDeprecated);

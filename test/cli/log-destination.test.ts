@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { setTimeout as sleep } from "node:timers/promises";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { createLineTime } from "../../cli/serving/log-destination.ts";
 import { waitFor } from "../support/wait.ts";
 
 /** Longer than a program takes to start and to fill its standard error. */
@@ -102,5 +104,24 @@ describe("log lines", () => {
     const ended = once(child, "exit");
     expect(await text(child.stdout)).toBe("logged ended");
     expect(await ended).toEqual([null, "SIGKILL"]);
+  });
+});
+
+describe("the time of a line", () => {
+  test("is the ISO time of the clock at any millisecond", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 4_102_444_800_000 }), { minLength: 1 }),
+        fc.nat(2_500),
+        (times, step) => {
+          let nowMs = 0;
+          const lineTime = createLineTime(() => nowMs);
+          for (const ms of times.flatMap((one) => [one, one + step])) {
+            nowMs = ms;
+            expect(lineTime()).toBe(`,"time":"${new Date(ms).toISOString()}"`);
+          }
+        },
+      ),
+    );
   });
 });

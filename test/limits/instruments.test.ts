@@ -14,9 +14,8 @@ function registries(): readonly [Registry, Registry] {
   return [new Registry(), new Registry()];
 }
 
-async function expectEqual([own, theirs]: readonly [Registry, Registry]): Promise<void> {
-  expect(await plainText(own)).toBe(await plainText(theirs));
-  expect(await own.metrics()).toBe(await theirs.metrics());
+async function textsOf(registry: Registry): Promise<readonly string[]> {
+  return [await plainText(registry), await registry.metrics()];
 }
 
 describe("instruments write what those of prom-client write", () => {
@@ -31,14 +30,14 @@ describe("instruments write what those of prom-client write", () => {
           labelNames: ["route", "status"],
           registers: [theirs],
         });
-        for (const [own, count] of counts) {
-          counter.inc(own, count);
-          other.inc(own, count);
+        for (const [of, count] of counts) {
+          counter.inc(of, count);
+          other.inc(of, count);
         }
-        await expectEqual([own, theirs]);
+        expect(await textsOf(own)).toEqual(await textsOf(theirs));
         counter.remove({ route: "/a", status: "200" });
         other.remove({ route: "/a", status: "200" });
-        await expectEqual([own, theirs]);
+        expect(await textsOf(own)).toEqual(await textsOf(theirs));
       }),
     );
   });
@@ -55,11 +54,11 @@ describe("instruments write what those of prom-client write", () => {
           buckets,
           registers: [theirs],
         });
-        for (const [own, value] of values) {
-          histogram.observe(own, value);
-          other.observe(own, value);
+        for (const [of, value] of values) {
+          histogram.observe(of, value);
+          other.observe(of, value);
         }
-        await expectEqual([own, theirs]);
+        expect(await textsOf(own)).toEqual(await textsOf(theirs));
       }),
     );
   });
@@ -72,14 +71,14 @@ describe("instruments write what those of prom-client write", () => {
       new PromCounter({ name: "a_total", help: "A.", registers: [theirs] }),
       new PromHistogram({ name: "b_seconds", help: "B.", buckets, registers: [theirs] }),
     ];
-    await expectEqual([own, theirs]);
+    expect(await textsOf(own)).toEqual(await textsOf(theirs));
     count.inc();
     count.inc(3);
     observe.observe(0.7);
     other.inc();
     other.inc(3);
     otherObserve.observe(0.7);
-    await expectEqual([own, theirs]);
+    expect(await textsOf(own)).toEqual(await textsOf(theirs));
   });
 });
 

@@ -17,9 +17,17 @@ import {
   totalCost,
 } from "./cost.ts";
 import { suggestionWithin } from "./quota-rejections.ts";
-import { type AdmittedRequest, createQuotas, type QuotaState } from "./quotas.ts";
+import { type AdmittedRequest, createQuotas, type QuotaState, type Quotas } from "./quotas.ts";
 import { chargesOf, type QuotaClient, type RequestCost } from "./token-source.ts";
-import { type ChargedQuery, countBytes, countQuery, type CountUsage, rememberMetrics } from "./usage-counts.ts";
+import {
+  type ChargedQuery,
+  countBytes,
+  type CountUsage,
+  rememberMetrics,
+  type UsageKey,
+  usageOf,
+  type UsageSums,
+} from "./usage-counts.ts";
 
 /** The reads of one query. */
 export interface QueryReads {
@@ -59,8 +67,16 @@ export interface AdmittedQueries {
  */
 export type AdmitQueries = (plans: readonly Plan[], caller: Caller) => Promise<AdmittedQueries>;
 
-/** Admits queries synchronously; undefined, without a charge, when only {@link AdmitQueries} can decide. */
-export type AdmitQueriesNow = (plans: readonly Plan[], caller: Caller) => AdmittedQueries | undefined;
+/** A repeat request that was admitted, charged and counted, and has ended. */
+interface AdmittedRepeat extends Pick<AdmittedQueries, "estimates"> {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Prepares the admission of equal requests whose responses are cached. The function admits one of them synchronously;
+ * undefined, without a charge, when only {@link AdmitQueries} can decide.
+ */
+export type AdmitRepeats = (plans: readonly Plan[], caller: Caller) => () => AdmittedRepeat | undefined;
 
 /** The cost of a query. */
 export interface QueryCost {
@@ -82,7 +98,7 @@ export interface QueryDecision {
 export interface Admission {
   readonly queries: AdmitQueries;
   /** Admits if no other pod is needed and nothing is rejected. */
-  readonly queriesNow: AdmitQueriesNow;
+  readonly repeats: AdmitRepeats;
   /** Admits a part of a request that took its request token. The part takes those of its metrics. */
   readonly queriesWithin: AdmitQueries;
   /** Computes the cost of a query and charges nothing. */
@@ -123,10 +139,20 @@ export function createAdmission(now: () => number, pods: Pods, countUsage: Count
   };
   return {
     queries: async (plans, caller) => admit(expectedOf(plans, caller, costsOf)),
-    queriesNow(plans, caller) {
-      const expected = expectedOf(plans, caller, costsOf);
-      const admitted = quotas.admitNow(expected.client, expected.cost);
-      return admitted && admittedOf(expected, admitted, { cardinality, countUsage, metricsOfPlan });
+    repeats(plans, caller) {
+      let changes: number | undefined;
+      let prepared: PreparedRepeats | undefined;
+      return () => {
+        if (prepared === undefined || changes !== cardinality.changes()) {
+          const expected = expectedOf(plans, caller, costsOf);
+          changes = cardinality.changes();
+          prepared = preparedRepeats(expected, quotas.repeats(expected.client, expected.cost), metricsOfPlan);
+        }
+        const limits = prepared.admit();
+        if (limits === undefined) return undefined;
+        for (const { key, sums } of prepared.usage) countUsage(key, sums);
+        return { estimates: prepared.estimates, headers: { ...prepared.headers, ...limits } };
+      };
     },
     async queriesWithin(plans, caller) {
       const expected = expectedOf(plans, caller, costsOf);
@@ -204,6 +230,30 @@ function estimateHeaders({ cost }: ExpectedQueries): Readonly<Record<string, str
   return { "X-Query-Cost-Estimate": String(totalCost(cost.costs)) };
 }
 
+/** What equal requests have in common while the expected costs stay. */
+interface PreparedRepeats extends AdmittedRepeat {
+  readonly admit: ReturnType<Quotas["repeats"]>;
+  readonly usage: readonly { readonly key: UsageKey; readonly sums: UsageSums }[];
+}
+
+function preparedRepeats(
+  expected: ExpectedQueries,
+  admit: PreparedRepeats["admit"],
+  metricsOfPlan: AdmittedSinks["metricsOfPlan"],
+): PreparedRepeats {
+  const { plans, costs, client } = expected;
+  const usage = plans.flatMap((plan, index) => {
+    const charged = { costs: actualCosts(plan, noReads.outcomes, noReads.share), share: noReads.share };
+    return usageOf(metricsOfPlan(plan, client.client), { ...charged, estimates: costs[index] });
+  });
+  return {
+    admit,
+    usage,
+    estimates: costs.map(totalCost),
+    headers: { ...estimateHeaders(expected), "X-Query-Cost": "0" },
+  };
+}
+
 interface AdmittedSinks {
   readonly cardinality: Cardinality;
   readonly countUsage: CountUsage;
@@ -220,6 +270,7 @@ function admittedOf(
   let charged: readonly ChargedQuery[] = costs.map((own) => ({ costs: own, share: 1 }));
   let isCharged = false;
   let isEnded = false;
+  let keys: readonly UsageKey[] | undefined;
   return {
     estimates: costs.map(totalCost),
     headers: () => ({
@@ -238,7 +289,8 @@ function admittedOf(
       admitted.settle(addedCosts(charged.map((own) => own.costs)));
     },
     sent(bytes) {
-      const keys = plans.flatMap((plan) => metricsOfPlan(plan, client.client)).map(({ key }) => key);
+      // A repeat request is counted here too.
+      keys ??= plans.flatMap((plan) => metricsOfPlan(plan, client.client)).map(({ key }) => key);
       countBytes(keys, bytes, countUsage);
     },
     end() {
@@ -248,7 +300,8 @@ function admittedOf(
       for (const [index, plan] of plans.entries()) {
         const own = charged[index];
         if (own === undefined) continue;
-        countQuery(metricsOfPlan(plan, client.client), { ...own, estimates: costs[index] }, countUsage);
+        const usage = usageOf(metricsOfPlan(plan, client.client), { ...own, estimates: costs[index] });
+        for (const { key, sums } of usage) countUsage(key, sums);
       }
     },
   };

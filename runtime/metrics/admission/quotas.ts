@@ -1,6 +1,6 @@
-import { waitMs } from "../../../limits/token-bucket.ts";
 import type { ApiError } from "../../errors/api-error.ts";
 import type { Pods } from "../../pods/pods.ts";
+import { rateHeaders } from "./rate-headers.ts";
 import { busyRejection, type Cheaper, quotaRejection } from "./quota-rejections.ts";
 import { createSharedBuckets } from "./shared-buckets.ts";
 import {
@@ -11,7 +11,6 @@ import {
   type QuotaClient,
   type RequestCost,
   type TokenSource,
-  type Unit,
 } from "./token-source.ts";
 
 /** One admitted request. */
@@ -49,8 +48,14 @@ export interface Quotas {
    * @throws ApiError `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of the quotas
    */
   admit(client: QuotaClient, cost: RequestCost, cheaper: Cheaper): Promise<AdmittedRequest>;
-  /** Admits a request synchronously; undefined, without a charge, when it is rejected or needs another pod. */
-  admitNow(client: QuotaClient, cost: RequestCost): AdmittedRequest | undefined;
+  /**
+   * Prepares the admission of equal requests, each of which ends at once and reads nothing: it needs its expected cost,
+   * and is charged its request tokens only.
+   *
+   * @returns a function that admits one of them synchronously and returns the headers with the rest of the quotas;
+   *   undefined, without a charge, when the request is rejected or needs another pod
+   */
+  repeats(client: QuotaClient, cost: RequestCost): () => Readonly<Record<string, string>> | undefined;
   /** Decides on a request as {@link admit} does, and charges nothing. */
   decide(client: QuotaClient, cost: RequestCost, cheaper: Cheaper): Promise<QuotaDecision>;
   /** The buckets of a client's class, and those of the metrics that it names. It charges nothing. */
@@ -76,15 +81,15 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
       end();
       throw rejected(charges, source, (own) => quotaRejection(own, cheaper));
     },
-    admitNow(client, cost) {
+    repeats(client, cost) {
       const key = clientKey(client);
-      const end = running.begin(key, cost, client.limits.maxConcurrent);
-      if (end === undefined) return undefined;
       const charges = chargesOf(client, cost);
-      const taken = shared.takeNow(key, charges);
-      if (taken?.ok === true) return admittedOf({ cost, charges, source: taken.source, end });
-      end();
-      return undefined;
+      const taken = charges.map((charge) => (charge.unit === "cost" ? { ...charge, count: 0 } : charge));
+      return () => {
+        if (running.count(key) >= client.limits.maxConcurrent) return undefined;
+        const source = shared.takeNow(key, charges, taken);
+        return source && rateHeaders(balancesOf(charges, source));
+      };
     },
     async decide(client, cost, cheaper) {
       const charges = chargesOf(client, cost);
@@ -173,69 +178,4 @@ function createRunningRequests(): RunningRequests {
       };
     },
   };
-}
-
-/** Longest `RateLimit` and longest `RateLimit-Policy`, in characters: default proxies take 4 KB of headers in all. */
-const listCharactersMax = 384;
-
-/**
- * Builds the headers with the rest of the quotas, for every response that a quota counts. `RateLimit` and
- * `RateLimit-Policy` list the quotas as in the IETF draft "RateLimit header fields for HTTP": those of the class, then
- * as many of single metrics as fit, the emptiest first. The older headers are about requests only. Source: seed
- * "Operational Metrics API" §6.
- */
-function rateHeaders(balances: readonly Balance[]): Readonly<Record<string, string>> {
-  const [requests, ...others] = balances;
-  if (requests === undefined) return {};
-  const all = listed([requests, ...others]);
-  return {
-    "X-RateLimit-Limit": String(requests.charge.limits.burst),
-    "X-RateLimit-Remaining": String(leftOf(requests)),
-    "X-RateLimit-Reset": String(resetSeconds(requests)),
-    "RateLimit-Policy": all.map(policyOf).join(", "),
-    RateLimit: all.map(leftText).join(", "),
-  };
-}
-
-/** The balances whose texts fit into both headers. */
-function listed(balances: readonly Balance[]): readonly Balance[] {
-  const ofClass = balances.filter(({ charge }) => charge.metric === undefined);
-  const ofMetrics = balances.filter(({ charge }) => charge.metric !== undefined);
-  const ordered = [...ofClass, ...ofMetrics.sort((a, b) => shareLeft(a) - shareLeft(b))];
-  let characters = 0;
-  return ordered.filter((balance) => {
-    characters += Math.max(policyOf(balance).length, leftText(balance).length) + ", ".length;
-    return characters <= listCharactersMax;
-  });
-}
-
-function shareLeft({ bucket, charge: { limits } }: Balance): number {
-  return bucket.tokens / limits.burst;
-}
-
-function leftText(balance: Balance): string {
-  return `${nameOf(balance.charge)};r=${leftOf(balance)};t=${resetSeconds(balance)}`;
-}
-
-/** The parameter of the counted unit, in the syntax of RFC 9651. Requests are the default unit. */
-const unitParameter: Readonly<Record<Unit, string>> = { requests: "", cost: ';qu="cost-units"' };
-
-/** `"requests";q=20;w=2`: the burst, and the seconds in which an empty bucket fills. */
-function policyOf({ charge }: Balance): string {
-  const { perSecond, burst } = charge.limits;
-  return `${nameOf(charge)};q=${burst}${unitParameter[charge.unit]};w=${Math.max(1, Math.round(burst / perSecond))}`;
-}
-
-function nameOf({ unit, metric }: BucketCharge): string {
-  return metric === undefined ? `"${unit}"` : `"${unit}:${metric}"`;
-}
-
-/** The whole tokens that a bucket has. */
-export function leftOf({ bucket }: Balance): number {
-  return Math.max(0, Math.floor(bucket.tokens));
-}
-
-/** Seconds until the bucket is full. */
-export function resetSeconds({ bucket, charge }: Balance): number {
-  return Math.ceil(waitMs(bucket, charge.limits, charge.limits.burst) / 1_000);
 }

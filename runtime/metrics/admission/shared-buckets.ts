@@ -35,8 +35,13 @@ interface SharedBuckets {
   take(clientKey: string, charges: readonly BucketCharge[]): Promise<TakeResult>;
   /** Decides as {@link take} does, and takes nothing. The owner pod may allocate tokens, which return unused. */
   has(clientKey: string, charges: readonly BucketCharge[]): Promise<TakeResult>;
-  /** Takes tokens synchronously; undefined, with nothing taken, when the owner pod has to allocate tokens first. */
-  takeNow(clientKey: string, charges: readonly BucketCharge[]): TakeResult | undefined;
+  /**
+   * Takes tokens synchronously, if those of all charges are there.
+   *
+   * @param taken the tokens that stay taken, for the same buckets
+   * @returns undefined, with nothing taken, when there are too few or the owner pod has to allocate tokens first
+   */
+  takeNow(clientKey: string, charges: readonly BucketCharge[], taken: readonly BucketCharge[]): TokenSource | undefined;
   /** The source of one client's tokens, as far as this pod knows. */
   sourceOf(clientKey: string): TokenSource;
   /** The source of one client's tokens after its owner pod was asked for the state of their buckets. */
@@ -97,11 +102,11 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
   return {
     take: (clientKey, charges) => charge(clientKey, charges, "take"),
     has: (clientKey, charges) => charge(clientKey, charges, "has"),
-    takeNow(clientKey, charges) {
-      const own = ownSource(clientKey);
-      if (own !== undefined) return from(own, charges);
-      const taken = queue.isBusy(clientKey) ? undefined : from(remote, charges);
-      return taken?.ok === true ? taken : undefined;
+    takeNow(clientKey, charges, taken) {
+      const source = ownSource(clientKey) ?? (queue.isBusy(clientKey) ? undefined : remote);
+      if (source?.has(charges) !== true) return undefined;
+      for (const one of taken) source.spend(one, one.count);
+      return source;
     },
     sourceOf: (clientKey) => ownSource(clientKey) ?? remote,
     async remoteSource(clientKey, charges) {

@@ -205,26 +205,22 @@ function metricsOf({ query, grid, parts }: Plan, client: string): readonly Metri
   });
 }
 
-/** Counts the usage of one query, apart from the bytes of its response. */
-export function countQuery(
+/** The usage of one query, apart from the bytes of its response. */
+export function usageOf(
   metrics: readonly MetricOfPlan[],
   { costs, share, estimates }: ChargedQuery & { readonly estimates: Costs | undefined },
-  countUsage: CountUsage,
-): void {
-  for (const { key, points } of metrics) {
-    countUsage(key, {
-      requests: 1,
-      points,
-      cachedPoints: points - Math.round(points * share),
-      bytes: 0,
-      estimate: estimates?.get(key.metric) ?? 0,
-      cost: costs.get(key.metric) ?? 0,
-    });
-  }
+): readonly { readonly key: UsageKey; readonly sums: UsageSums }[] {
+  return metrics.map(({ key, points }) => {
+    const cachedPoints = points - Math.round(points * share);
+    const [estimate, cost] = [estimates?.get(key.metric) ?? 0, costs.get(key.metric) ?? 0];
+    return { key, sums: { requests: 1, points, cachedPoints, bytes: 0, estimate, cost } };
+  });
 }
 
 /** Counts the bytes of a response as usage of its keys. */
 export function countBytes(keys: readonly UsageKey[], bytes: number, countUsage: CountUsage): void {
+  const [only, ...others] = keys;
+  if (only !== undefined && others.length === 0) return countUsage(only, { bytes });
   const shares = divided(bytes, keys.length);
   for (const [index, key] of keys.entries()) countUsage(key, { bytes: shares[index] ?? 0 });
 }

@@ -12,8 +12,8 @@ import type { Tracer } from "../../tracing/tracer.ts";
 import {
   type Admission,
   type AdmitQueries,
-  type AdmitQueriesNow,
   type AdmittedQueries,
+  type AdmitRepeats,
   createAdmission,
   runAdmitted,
 } from "../admission/admission.ts";
@@ -293,7 +293,7 @@ function createParts(options: MetricsApiOptions) {
   };
   const repeats = createRepeatQueries();
   const record = createQueryRecord(now);
-  const admitNow = countedNow(admission.queriesNow, instruments);
+  const admitRepeats = countedRepeats(admission.repeats, instruments);
   const bulkheads = createClassBulkheads();
   const sources = {
     stores,
@@ -320,11 +320,11 @@ function createParts(options: MetricsApiOptions) {
     sources,
     deadlineMs,
     remember: (route: QueryRoute) => (cached: CachedQuery) =>
-      repeats.remember(measurement.repeat(route, repeatQuery(cached, { admitNow, countPoints }))),
+      repeats.remember(measurement.repeat(route, repeatQuery(cached, { admitRepeats, countPoints }))),
     selectorSources: {
       admitSelectors: sources.admit,
       rememberSelectors: (cached: CachedSelectors) =>
-        repeats.remember(measurement.repeat("prometheus", repeatSelectors(cached, { admitNow, countPoints }))),
+        repeats.remember(measurement.repeat("prometheus", repeatSelectors(cached, { admitRepeats, countPoints }))),
     },
     admitWithin: counted(admission.queriesWithin, instruments),
     slo: createSloHandler({ stores, bulkheads, admission, deadlineMs, elapsed }),
@@ -391,15 +391,22 @@ function counted(admit: AdmitQueries, instruments: Instruments): AdmitQueries {
   return async (plans, caller) => countPlanned(plans, await admit(plans, caller), instruments);
 }
 
-/** Like {@link counted}, without a wait. */
-function countedNow(admit: AdmitQueriesNow, instruments: Instruments): AdmitQueriesNow {
+/** Like {@link counted}, for repeat requests. */
+function countedRepeats(admitRepeats: AdmitRepeats, instruments: Instruments): AdmitRepeats {
   return (plans, caller) => {
-    const admitted = admit(plans, caller);
-    return admitted && countPlanned(plans, admitted, instruments);
+    const admit = admitRepeats(plans, caller);
+    return () => {
+      const admitted = admit();
+      return admitted && countPlanned(plans, admitted, instruments);
+    };
   };
 }
 
-function countPlanned(plans: readonly Plan[], admitted: AdmittedQueries, instruments: Instruments): AdmittedQueries {
+function countPlanned<Admitted extends Pick<AdmittedQueries, "estimates">>(
+  plans: readonly Plan[],
+  admitted: Admitted,
+  instruments: Instruments,
+): Admitted {
   for (const [index, plan] of plans.entries()) instruments.planned(plan, admitted.estimates[index] ?? 0);
   return admitted;
 }

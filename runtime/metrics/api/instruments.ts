@@ -215,14 +215,17 @@ interface MeasurementSinks {
 
 /** Creates the measurement of all requests of one API. */
 export function createMeasurement(requests: RequestLog, { instruments, usage, tracer }: MeasurementSinks): Measurement {
-  const start = (route: MeasuredRoute, ids?: RequestIds): ((outcome: RequestOutcome) => void) => {
+  const note = (route: MeasuredRoute, outcome: RequestOutcome, startMs: number, traceId?: string): void => {
+    const durationMs = performance.now() - startMs;
+    requests.add(outcome, durationMs);
+    usage.countRequest();
+    instruments.request(route, outcome, durationMs, traceId);
+  };
+  const start = (route: MeasuredRoute, ids: RequestIds | undefined): ((outcome: RequestOutcome) => void) => {
     const startMs = performance.now();
     return (outcome) => {
-      const durationMs = performance.now() - startMs;
-      requests.add(outcome, durationMs);
-      usage.countRequest();
       const context = ids?.span.context;
-      instruments.request(route, outcome, durationMs, context?.isSampled === true ? context.traceId : undefined);
+      note(route, outcome, startMs, context?.isSampled === true ? context.traceId : undefined);
       if (ids !== undefined) endSpan(ids, route, outcome);
     };
   };
@@ -244,9 +247,9 @@ export function createMeasurement(requests: RequestLog, { instruments, usage, tr
       }
     },
     repeat: (route, revalidate) => (nowMs) => {
-      const end = start(route);
+      const startMs = performance.now();
       const headers = revalidate(nowMs);
-      if (headers !== undefined) end("ok");
+      if (headers !== undefined) note(route, "ok", startMs);
       return headers;
     },
   };

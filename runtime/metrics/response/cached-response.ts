@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
-import { type AdmitQueriesNow, noReads } from "../admission/admission.ts";
+import type { AdmitRepeats } from "../admission/admission.ts";
 import type { Caller } from "../authorization/access.ts";
 import { type Lifetimes, lifetimesOf, type OldestReads } from "../cache/extents.ts";
 import type { PointCounts } from "../cache/read-cache.ts";
@@ -47,24 +47,35 @@ export function findResponse(
   const lifetimes = lifetimesOf(query);
   const cached = responses.find(key, lifetimes, nowMs);
   if (cached === undefined) return undefined;
-  const aged = agedHeaders(cached, query, nowMs);
+  const agedAt = rememberAged(cached, query);
+  const aged = agedAt(nowMs);
   const { headers, ...rest } = cached.response;
   // The class is the caller's own; the cached response can be of another.
   const own = { "X-Query-Plan": describePlan(plan), ...aged, "Server-Timing": "cache;desc=answer" };
   return {
     response: { ...rest, headers: { ...headers, ...own } },
     aged,
-    revalidate: (atMs) =>
-      responses.find(key, lifetimes, atMs) === cached ? agedHeaders(cached, query, atMs) : undefined,
+    revalidate: (atMs) => (responses.find(key, lifetimes, atMs) === cached ? agedAt(atMs) : undefined),
   };
 }
 
-function agedHeaders(cached: CachedResponse, query: Query, nowMs: number): FoundResponse["aged"] {
-  const ageMs = nowMs - cached.madeAtMs;
-  return {
-    ...cacheControl(lifetimeOf(cached, query, nowMs)),
-    ...freshnessHeader([agedSeconds(freshnessOf(cached.response.headers), Math.ceil(ageMs / 1_000))]),
-    "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
+/** The headers that depend on the age of a response. They are made again when a second in them changes. */
+function rememberAged(cached: CachedResponse, query: Query): (nowMs: number) => FoundResponse["aged"] {
+  const freshness = freshnessOf(cached.response.headers);
+  const lifetime = lifetimeOf(cached, query);
+  let known: { readonly seconds: readonly number[]; readonly headers: FoundResponse["aged"] } | undefined;
+  return (nowMs) => {
+    const ageSeconds = (nowMs - cached.madeAtMs) / 1_000;
+    const lifetimeMs = lifetime(nowMs);
+    const seconds = [Math.floor(ageSeconds), Math.ceil(ageSeconds), Math.floor(lifetimeMs / 1_000)] as const;
+    if (known?.seconds.every((second, place) => second === seconds[place]) === true) return known.headers;
+    const headers = {
+      ...cacheControl(lifetimeMs),
+      ...freshnessHeader([agedSeconds(freshness, seconds[1])]),
+      "X-Query-Cache": `answer;age=${seconds[0]}`,
+    };
+    known = { seconds, headers };
+    return headers;
   };
 }
 
@@ -99,15 +110,16 @@ export function newResponseHeaders(
   plan: Plan,
   { response: { status }, nowMs, oldest, isStale }: NewResponse,
 ): Readonly<Record<string, string>> {
-  const lifetimeMs = lifetimeOf({ isSettled: isSettledPlan(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
+  const lifetimeMs = lifetimeOf({ isSettled: isSettledPlan(plan), madeAtMs: nowMs, oldest }, plan.query)(nowMs);
   return !isStale && status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : noStore;
 }
 
 /** The time for which a caller may cache a response: at most the tail's lifetime if its window moves on before. */
-function lifetimeOf(made: Parameters<typeof leftMs>[0], query: Query, nowMs: number): number {
+function lifetimeOf(made: LifetimeOf, query: Query): (nowMs: number) => number {
   const lifetimes = lifetimesOf(query);
-  const pointsMs = leftMs(made, lifetimes, nowMs);
-  return keepsWindow(query, nowMs + pointsMs) ? pointsMs : Math.min(pointsMs, lifetimes.tailMs);
+  const endMs = endOf(made, lifetimes);
+  const mostMs = keepsWindow(query, endMs) ? Number.POSITIVE_INFINITY : lifetimes.tailMs;
+  return (nowMs) => Math.min(endMs - nowMs, mostMs);
 }
 
 function cacheControl(lifetimeMs: number): Readonly<Record<string, string>> {
@@ -144,24 +156,16 @@ export interface ResponseCache {
   set(key: string, cached: CachedResponse): void;
 }
 
-/**
- * The remaining lifetime of a response. It ends when one of its points reaches its own lifetime, whichever caches that
- * point came through.
- *
- * @returns milliseconds; negative after the end
- */
-function leftMs(
-  { isSettled, madeAtMs, oldest }: Omit<CachedResponse, "response" | "bytes">,
-  lifetimes: Lifetimes,
-  nowMs: number,
-): number {
+type LifetimeOf = Pick<CachedResponse, "isSettled" | "madeAtMs" | "oldest">;
+
+/** When one of the points of a response reaches its own lifetime, whichever caches that point came through. */
+function endOf({ isSettled, madeAtMs, oldest }: LifetimeOf, lifetimes: Lifetimes): number {
   const { settledMs, tailMs, sharedMs = 0 } = lifetimes;
-  const ends = [
+  return Math.min(
     madeAtMs + (isSettled ? settledMs : tailMs),
     oldest.settledMs + Math.max(settledMs, sharedMs),
     oldest.tailMs + tailMs,
-  ];
-  return Math.min(...ends) - nowMs;
+  );
 }
 
 /** Creates an empty cache. @param bytesMax bound on all responses, by their estimates */
@@ -170,7 +174,7 @@ export function createResponseCache(bytesMax: number): ResponseCache {
   return {
     find(key, lifetimes, nowMs) {
       const found = responses.get(key);
-      if (found === undefined || leftMs(found, lifetimes, nowMs) <= 0) return undefined;
+      if (found === undefined || endOf(found, lifetimes) <= nowMs) return undefined;
       return responses.use(key);
     },
     set: (key, cached) => responses.set(key, cached),
@@ -179,7 +183,7 @@ export function createResponseCache(bytesMax: number): ResponseCache {
 
 /** The sources of repeats. */
 export interface RepeatSources {
-  readonly admitNow: AdmitQueriesNow;
+  readonly admitRepeats: AdmitRepeats;
   readonly countPoints: (counts: PointCounts) => void;
 }
 
@@ -189,18 +193,17 @@ export interface RepeatSources {
  */
 export function repeatQuery(
   { plan, caller, found }: CachedQuery,
-  { admitNow, countPoints }: RepeatSources,
+  { admitRepeats, countPoints }: RepeatSources,
 ): AgeHeaders {
   const { query } = plan;
   const counts = pointsOf(plan);
+  const admit = admitRepeats([plan], caller);
   return (nowMs) => {
     const aged = isStillCurrent(query, nowMs) ? found.revalidate(nowMs) : undefined;
-    const admitted = aged && admitNow([plan], caller);
+    const admitted = aged && admit();
     if (admitted === undefined) return undefined;
-    admitted.charge([noReads]);
     countPoints(counts);
-    admitted.end();
-    return { ...aged, ...admitted.headers() };
+    return { ...aged, ...admitted.headers };
   };
 }
 

@@ -1,5 +1,4 @@
 import type { RegionState } from "../../../api/queries.ts";
-import { noReads } from "../admission/admission.ts";
 import type { Caller } from "../authorization/access.ts";
 import { unmatchedNames } from "../authorization/policy.ts";
 import type { AgeHeaders } from "../metrics-api.ts";
@@ -151,21 +150,19 @@ export interface CachedSelectors {
  * Handles an equal request under the same configuration, while every selector has the same cached data. Cost and quota
  * are computed for each repeat.
  */
-export function repeatSelectors(cached: CachedSelectors, { admitNow, countPoints }: RepeatSources): AgeHeaders {
+export function repeatSelectors(cached: CachedSelectors, { admitRepeats, countPoints }: RepeatSources): AgeHeaders {
   const { plans, caller, times, stamps, found } = cached;
-  const reads = plans.map(() => noReads);
+  const admit = admitRepeats(plans, caller);
   const hit = plans.reduce((sum, plan) => sum + pointsOf(plan).hit, 0);
   return (nowMs) => {
     const { startMs, count } = stampsAt(times, nowMs);
     if (startMs !== stamps.startMs || count !== stamps.count) return undefined;
     if (!plans.every(({ query }) => isStillCurrent(query, nowMs))) return undefined;
     const aged = found.map((one) => one.revalidate(nowMs)).filter((headers) => headers !== undefined);
-    const admitted = aged.length === found.length ? admitNow(plans, caller) : undefined;
+    const admitted = aged.length === found.length ? admit() : undefined;
     if (admitted === undefined) return undefined;
-    admitted.charge(reads);
     countPoints({ hit, miss: 0 });
-    admitted.end();
     const [only, ...others] = aged;
-    return { ...(others.length === 0 ? only : unitedHeaders(aged)), ...admitted.headers() };
+    return { ...(others.length === 0 ? only : unitedHeaders(aged)), ...admitted.headers };
   };
 }
