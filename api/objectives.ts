@@ -1,5 +1,5 @@
 import { CorrelationId, Duration, Time } from "./documents.ts";
-import { Aggregation, RegionState } from "./queries.ts";
+import { RegionState } from "./queries.ts";
 import {
   count,
   described,
@@ -38,17 +38,32 @@ export const BurnRate = object(
 );
 export type BurnRate = Static<typeof BurnRate>;
 
-export const sliceOperators = ["AtMost", "Below", "AtLeast", "Above"] as const;
+const errorBudget = object(
+  { total: share("1 minus the objective") },
+  {
+    spent: number("Ratio of bad events; absent without events"),
+    remaining: number("`total` minus `spent`, negative if overspent; absent without events"),
+  },
+);
+const events = object({ good: number("Good events"), total: number("All events") });
 
-/** The condition of an objective over time slices, and how many of its slices are known. */
-export const SloOver = object({
-  aggregation: ref(Aggregation, "Aggregation of the metric over each slice: its default one"),
-  operator: words(sliceOperators, "Relation to the threshold that makes a slice good"),
-  threshold: number("Threshold in the unit of the metric"),
-  slice_seconds: count("Length of a slice"),
-  slices: count("Slices in the window"),
-  missing_slices: count("Slices without a value, which are neither good nor bad"),
+export const SloBudgetBody = object(
+  { error_budget: described(errorBudget, "Ratios of all events in the window") },
+  {
+    sli: share("Ratio of good events in the window; absent without events"),
+    events: described(events, "Events in the window; absent if there are none"),
+  },
+);
+export type SloBudgetBody = Static<typeof SloBudgetBody>;
+
+export const SloCorrection = object({
+  reason: text("Why the events do not count"),
+  active: flag("True at `at`: no alert fires then"),
+  seconds: count("Seconds of the window that do not count"),
+  from: ref(Time, "Start of the current or the last interval"),
+  to: ref(Time, "End of that interval"),
 });
+export type SloCorrection = Static<typeof SloCorrection>;
 
 export const Slo = object(
   {
@@ -57,20 +72,11 @@ export const Slo = object(
     metric: text("Metric id"),
     objective: share("Required ratio of good events"),
     window_days: count("Length of the objective's window in days"),
-    minimum_events: count("Minimum number of events, or of slices with a value, in the window for a status"),
+    minimum_events: count("Minimum number of events in the window for a status"),
     at: ref(Time, "End of all windows"),
     tenant: text("Tenant of the events"),
     regions: list(ref(RegionState), "State of each region that was read"),
-    error_budget: described(
-      object(
-        { total: share("1 minus the objective") },
-        {
-          spent: number("Ratio of bad events; absent without events"),
-          remaining: number("`total` minus `spent`, negative if overspent; absent without events"),
-        },
-      ),
-      "Ratios of all events in the window",
-    ),
+    error_budget: described(errorBudget, "Ratios of all events in the window, without those of corrections"),
     burn: described(
       object(
         {},
@@ -95,11 +101,9 @@ export const Slo = object(
   {
     title: text("Display name"),
     sli: share("Ratio of good events in the window; absent without events"),
-    events: described(
-      object({ good: number("Good events"), total: number("All events") }),
-      "Events in the window, or its time slices with a value; absent if there are none",
-    ),
-    over: ref(SloOver, "Condition on a gauge; absent for objectives that count events"),
+    events: described(events, "Events in the window; absent if there are none"),
+    corrections: list(ref(SloCorrection), "Corrections that concern the window; absent if the objective has none"),
+    uncorrected: ref(SloBudgetBody, "The same figures with the events of corrections; absent without corrections"),
     exhaustion_seconds: count(
       "Seconds until the budget is spent at the rate of `burn.fast`; 0 if it is spent, absent if the rate does not " +
         "spend it within the window",
@@ -140,6 +144,17 @@ export const StatusAnswer = object({
       {
         sli: share("Ratio of good events in the window; absent without events"),
         budget_remaining: number("Remaining ratio of the error budget; absent without events"),
+        corrections: list(ref(SloCorrection), "Corrections that concern the window; absent if the objective has none"),
+        uncorrected: described(
+          object(
+            {},
+            {
+              sli: share("Ratio of good events in the window; absent without events"),
+              budget_remaining: number("Remaining ratio of the error budget; absent without events"),
+            },
+          ),
+          "The same figures with the events of corrections; absent without corrections",
+        ),
       },
     ),
     "Public objectives",

@@ -38,10 +38,19 @@ export const sloColumns: readonly Column<Slo>[] = [
   { title: "METRIC", cell: ({ metric }) => metric, isWide: true },
   { title: "STATUS", cell: ({ status }) => status, tone: ({ status }) => tones[status] },
   { title: "OBJECTIVE", cell: ({ objective }) => percent(objective) },
-  { title: "ACTUAL", cell: ({ sli }) => percent(sli) },
-  { title: "BUDGET LEFT", cell: (slo) => percent(budgetLeft(slo)) },
+  { title: "ACTUAL", cell: (slo) => bothFigures(percent(slo.sli), slo.uncorrected && percent(slo.uncorrected.sli)) },
+  {
+    title: "BUDGET LEFT",
+    cell: (slo) => bothFigures(percent(budgetLeft(slo)), slo.uncorrected && percent(budgetLeft(slo.uncorrected))),
+  },
   { title: "BURN", cell: ({ tiers }) => burnText(tiers[0]?.long) },
   { title: "SPENT IN", cell: ({ exhaustion_seconds: seconds }) => timeText(seconds) },
+  {
+    title: "CORRECTIONS",
+    cell: ({ corrections = [] }) =>
+      corrections.map(({ reason, active }) => reason + (active ? " (now)" : "")).join(", "),
+    isWide: true,
+  },
   { title: "DAYS", cell: ({ window_days: days }) => days, isWide: true },
   { title: "EVENTS", cell: ({ events }) => shortNumber(events && Math.round(events.total)), isWide: true },
 ];
@@ -51,8 +60,13 @@ export function regionsOf({ regions }: Pick<Slo, "regions">): string {
   return regions.map(({ region, state }) => (state === "ok" ? region : `${region} (${state})`)).join(",");
 }
 
+/** `99.5 % (97 % with all events)`: the second figure only for an objective with corrections */
+function bothFigures(corrected: string | undefined, all: string | undefined): string | undefined {
+  return all === undefined ? corrected : `${corrected ?? "none"} (${all} with all events)`;
+}
+
 /** Share of the error budget that is left, negative when overspent. */
-export function budgetLeft({ error_budget: { total, remaining } }: Slo): number | undefined {
+export function budgetLeft({ error_budget: { total, remaining } }: Pick<Slo, "error_budget">): number | undefined {
   return remaining === undefined || total === 0 ? undefined : remaining / total;
 }
 

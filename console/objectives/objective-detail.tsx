@@ -13,7 +13,7 @@ import { Reading } from "../components/reading.tsx";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { MetricSection } from "./metric-section.tsx";
-import { BudgetBar, ObjectiveStatus, Sli } from "./objective-table.tsx";
+import { BudgetBar, Corrections, ObjectiveStatus, Sli } from "./objective-table.tsx";
 import {
   budgetLeft,
   burnDown,
@@ -62,6 +62,7 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
           ["Status page", <StatusLink key="link" objective={objective} />],
         ]}
       />
+      <Corrections corrections={objective.corrections ?? []} />
       <Tiers objective={objective} />
       <RegionBurn objective={objective} />
       <MetricSection objective={objective} />
@@ -194,6 +195,8 @@ function budgetReasons(objective: Slo): readonly string[] {
 
 /** The fastest tier that burns says most: the others follow from it. */
 function tierReasons(objective: Slo): readonly string[] {
+  const active = objective.corrections?.find((one) => one.active);
+  if (active !== undefined) return [`No alert fires, because events do not count now: ${active.reason}.`];
   const tier = objective.tiers.find(isBurning);
   if (tier === undefined) return [];
   const { long, short, factor } = tier;

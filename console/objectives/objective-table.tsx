@@ -5,7 +5,9 @@ import { Badge } from "../components/badge.tsx";
 import { Bar } from "../components/bar.tsx";
 import { DataTable, type Column } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
-import { formatNumber, formatShare, formatWord } from "../components/format.ts";
+import { formatNumber, formatSeconds, formatShare, formatWord } from "../components/format.ts";
+import { Section } from "../components/page.tsx";
+import { Timestamp } from "../components/timestamp.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 import { budgetLeft, budgetTone, formatSli, objectivePath, windowText, worstFirst } from "./objective-view.ts";
 
@@ -18,12 +20,13 @@ export function ObjectiveStatus({ status }: Pick<Slo, "status">): JSX.Element {
 }
 
 /** The share of good events, and the regions that it leaves out. */
-export function Sli({ objective: { sli, regions } }: { readonly objective: Slo }): JSX.Element {
+export function Sli({ objective: { sli, regions, uncorrected } }: { readonly objective: Slo }): JSX.Element {
   // Without any value there is none that leaves something out.
   const missing = sli === undefined || sli === null ? [] : regions.filter(({ state }) => state !== "ok");
   return (
     <>
       {formatSli(sli)}
+      {uncorrected === undefined ? null : <AllEvents text={formatSli(uncorrected.sli)} />}
       {missing.length === 0 ? null : <span class="quiet"> without {missing.map(regionText).join(", ")}</span>}
     </>
   );
@@ -36,12 +39,48 @@ function regionText({ region, state }: Slo["regions"][number]): string {
 /** The budget of an objective as a bar with its share. */
 export function BudgetBar({ objective }: { readonly objective: Slo }): JSX.Element {
   const left = budgetLeft(objective);
-  const text = left === undefined ? "unknown" : formatShare(left);
+  const text = leftText(left);
   return (
     <div class="bar-cell">
       <Bar share={left ?? null} label={`Budget left of ${objective.name}: ${text}`} tone={budgetTone(left)} />
       <span class="number">{text}</span>
+      {objective.uncorrected === undefined ? null : <AllEvents text={leftText(budgetLeft(objective.uncorrected))} />}
     </div>
+  );
+}
+
+function leftText(left: number | undefined): string {
+  return left === undefined ? "unknown" : formatShare(left);
+}
+
+/** The figure without corrections, next to the corrected one. */
+function AllEvents({ text }: { readonly text: string }): JSX.Element {
+  return <span class="quiet"> {text} with all events</span>;
+}
+
+/** What does not count, for an objective that leaves out a part of its window. */
+export function Corrections({
+  corrections,
+}: {
+  readonly corrections: NonNullable<Slo["corrections"]>;
+}): JSX.Element | null {
+  if (corrections.length === 0) return null;
+  return (
+    <Section title="Corrections">
+      <DataTable
+        caption="Events that do not count"
+        rows={corrections}
+        rowKey={({ reason, from }) => `${reason} ${from}`}
+        columns={[
+          { header: "Reason", cell: ({ reason }) => reason },
+          { header: "State", cell: ({ active }) => <Badge state={active ? "active" : "ended"} tone="quiet" /> },
+          { header: "Not counted", cell: ({ seconds }) => formatSeconds(seconds), isNumber: true },
+          { header: "From", cell: ({ from }) => <Timestamp at={from} /> },
+          { header: "To", cell: ({ to }) => <Timestamp at={to} /> },
+        ]}
+      />
+      <p class="hint">No alert fires while a correction is active.</p>
+    </Section>
   );
 }
 

@@ -8,7 +8,14 @@ import type {
 import { metricStoreRules } from "./metric-store.ts";
 import { isRe2 } from "./re2.ts";
 import { type PlacedRule, rule, type Rule, rulesAt, unless } from "./cel-rule.ts";
-import { largestIntervalSeconds, sloOverRules, sloReferenceRules, sloRules } from "./slo.ts";
+import {
+  correctionRules,
+  largestIntervalSeconds,
+  sloOverRules,
+  sloReferenceRules,
+  sloRules,
+  timeZoneRules,
+} from "./slo.ts";
 
 /** Time between deprecation and sunset, at least. */
 export const gracePeriodMs = 180 * 86_400_000;
@@ -175,6 +182,8 @@ export const metricCatalogRules: readonly PlacedRule[] = [
   ]),
   ...rulesAt("spec.slos[]", sloRules),
   ...rulesAt("spec.slos[].over", sloOverRules),
+  ...rulesAt("spec.slos[].corrections[]", correctionRules),
+  ...rulesAt("spec.slos[].corrections[].schedule.timeZone", timeZoneRules),
 ];
 
 function needsPrometheus({ counter, ratio, histogram }: MetricCatalogMetricSource): boolean {

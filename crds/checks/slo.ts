@@ -1,7 +1,9 @@
+import { isTimeZone } from "../time-zone.ts";
 import type {
   MetricCatalogMetric,
   MetricCatalogMetricSource,
   MetricCatalogSlo,
+  MetricCatalogSloCorrection,
   MetricCatalogSloOver,
   MetricCatalogSpec,
 } from "../types/metric-catalog.ts";
@@ -110,6 +112,25 @@ function smallestSlice({ minStepSeconds, source }: MetricCatalogMetric): number 
 export function largestIntervalSeconds(source: MetricCatalogMetricSource): number {
   return Math.max(source.intervalSeconds, ...source.storeIntervals.map(({ intervalSeconds }) => intervalSeconds));
 }
+
+/** Rules of one correction. */
+export const correctionRules: readonly Rule<MetricCatalogSloCorrection>[] = [
+  rule(
+    "a correction must have either from and to, or a schedule",
+    ({ from, to, schedule }) =>
+      (from === undefined) === (to === undefined) && (from === undefined) !== (schedule === undefined),
+  ),
+  rule(
+    "to must be after from",
+    ({ from, to }) => from === undefined || to === undefined || Date.parse(from) < Date.parse(to),
+    ".to",
+  ),
+];
+
+/** The definition looks a zone up in the database of the API server, and this rule in that of the program. */
+export const timeZoneRules: readonly Rule<string>[] = [
+  rule("the zone must be in the IANA time zone database", isTimeZone),
+];
 
 function idsOf(
   metrics: readonly MetricCatalogMetric[],

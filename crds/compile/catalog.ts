@@ -7,6 +7,7 @@ import type {
   MetricCatalogMetricSource,
   MetricCatalogMetricSourceGauge,
   MetricCatalogSlo,
+  MetricCatalogSloCorrection,
   MetricCatalogSpec,
   MetricCatalogStore,
 } from "../types/metric-catalog.ts";
@@ -172,7 +173,7 @@ function compileSeries({ name, matchers }: MetricCatalogMetricSourceGauge): Seri
 
 /** One objective. */
 function compileSlo(slo: MetricCatalogSlo): SloConfig {
-  const { name, title, domain, metric, objective, counts, threshold, over, publicTenants } = slo;
+  const { name, title, domain, metric, objective, counts, threshold, over, corrections, publicTenants } = slo;
   return {
     name,
     ...(title === undefined ? {} : { title }),
@@ -187,7 +188,14 @@ function compileSlo(slo: MetricCatalogSlo): SloConfig {
     windowDays: slo.windowDays,
     minimumEvents: slo.minimumEvents,
     burnRates: slo.burnRates,
+    ...(corrections === undefined ? {} : { corrections: corrections.map(compileCorrection) }),
     public: slo.public,
     ...(publicTenants === undefined ? {} : { publicTenants: publicTenants.toSorted(byText) }),
   };
+}
+
+function compileCorrection({ reason, from, to, schedule }: MetricCatalogSloCorrection): MetricCatalogSloCorrection {
+  if (schedule === undefined) return { reason, ...(from && { from }), ...(to && { to }) };
+  const { cron, durationMinutes, timeZone } = schedule;
+  return { reason, schedule: { cron, durationMinutes, timeZone } };
 }

@@ -475,6 +475,11 @@ export interface MetricCatalogSlo {
    * [14.4,6,3,1]
    */
   readonly burnRates: readonly number[];
+  /**
+   * Intervals whose events do not count, such as maintenance. They are left out of the budget and of the burn rates,
+   * and no alert fires during one. The figures with all events are shown next to the corrected ones.
+   */
+  readonly corrections?: readonly MetricCatalogSloCorrection[];
   /** Makes the view available without a token. Requests then specify the tenant. @default false */
   readonly public: boolean;
   /** Tenants whose view is public. If absent, no view is available without a token. */
@@ -496,4 +501,30 @@ export interface MetricCatalogSloOver {
    * 50000.
    */
   readonly sliceSeconds: number;
+}
+
+/** One correction. */
+export interface MetricCatalogSloCorrection {
+  /** Reason of the correction, as views and the status page show it. */
+  readonly reason: string;
+  /** Start of a fixed interval, in UTC. */
+  readonly from?: string;
+  /** End of a fixed interval, in UTC; not included. */
+  readonly to?: string;
+  /** Repeats the interval, at most once a day. */
+  readonly schedule?: MetricCatalogSloCorrectionSchedule;
+}
+
+/** Repeats the interval, at most once a day. */
+export interface MetricCatalogSloCorrectionSchedule {
+  /**
+   * Start of each interval: minute, hour, day of the month, month and day of the week. Minute and hour are numbers; the
+   * others are *, or lists of numbers, names and ranges, for example "0 2 * * SUN". A day matches either of two
+   * restricted day fields.
+   */
+  readonly cron: string;
+  /** Length of each interval, in minutes. */
+  readonly durationMinutes: number;
+  /** Zone of the IANA time zone database, for example Europe/Berlin, or UTC. */
+  readonly timeZone: string;
 }

@@ -18,9 +18,11 @@ const table = `
   crds/problem.ts
   crds/reasons.ts
   crds/resource.ts < crds/types/
+  crds/time-zone.ts
+  crds/corrections.ts < crds/time-zone.ts crds/types/
   crds/checks/ <
       crds/signing-key.ts crds/config.ts crds/networks.ts crds/part.ts crds/policy.ts crds/problem.ts crds/reasons.ts
-      crds/types/ crds/resource.ts
+      crds/types/ crds/resource.ts crds/time-zone.ts
   crds/validate.ts < crds/problem.ts crds/types/ crds/resource.ts crds/checks/
   crds/compile/ <
       crds/config.ts crds/networks.ts crds/material.ts crds/part.ts crds/policy.ts crds/problem.ts crds/reasons.ts

@@ -209,6 +209,26 @@ export const acceptedRows: readonly Row[] = [
       says: "has an SLO over the fraction of a native histogram",
       set: { ...histogram, "metrics[0].source.histogram.type": "Native", slos: [{ ...slo, threshold: 100.5 }] },
     },
+    {
+      says: "corrects fixed and scheduled intervals",
+      set: {
+        ...ratio,
+        slos: [
+          {
+            ...slo,
+            corrections: [
+              { reason: "failover", from: "2026-11-27T02:00:00Z", to: "2026-11-27T02:00:01Z" },
+              ...["UTC", "America/Argentina/Ushuaia", "America/Port-au-Prince", "Africa/Dar_es_Salaam"].map(
+                (timeZone) => ({
+                  reason: "backup",
+                  schedule: { cron: "59 23 1-7,31 JAN-12 SUN-6,7", durationMinutes: 10_080, timeZone },
+                }),
+              ),
+            ],
+          },
+        ],
+      },
+    },
     { says: "has an SLO of a gauge over time slices", set: { slos: [{ ...slo, over }] } },
     {
       says: "has slices as long as the smallest step, and as many as a window may have",

@@ -46,6 +46,10 @@ export function largestCatalog(): PlainObject {
     metric: ids[255 - index],
     objective: 0.999,
     public: true,
+    corrections: Array.from({ length: 16 }, () => ({
+      reason: "r",
+      schedule: { cron: "0 2 * * *", durationMinutes: 60, timeZone: "Europe/Berlin" },
+    })),
     ...(isGauge(255 - index) ? { over: { operator: "AtMost", threshold: 100, sliceSeconds: 300 } } : {}),
   }));
   return plainObject("MetricCatalog", { stores, metrics, slos }, "largest");

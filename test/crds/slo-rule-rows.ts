@@ -8,6 +8,13 @@ const unreachable =
   "every burn rate must be below 1 / (1 - objective), the burn rate if nothing succeeds; the default of 14.4 " +
   "requires an objective of at least 0.9306";
 
+const fixed = { reason: "backup", from: "2026-11-27T02:00:00Z", to: "2026-11-27T03:00:00Z" };
+const scheduled = {
+  reason: "backup",
+  schedule: { cron: "0 2 * * SUN", durationMinutes: 60, timeZone: "Europe/Berlin" },
+};
+const inZone = (timeZone: string): object => ({ ...scheduled, schedule: { ...scheduled.schedule, timeZone } });
+
 /** Catalogs whose objectives break one rule each. */
 export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", [
   {
@@ -122,5 +129,35 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
     set: { ...ratio, slos: [{ ...slo, publicTenants: ["lumen"] }] },
     field: "spec.slos[0].publicTenants",
     message: "publicTenants requires a public SLO",
+  },
+  {
+    says: "corrects neither an interval nor a schedule",
+    set: { ...ratio, slos: [{ ...slo, corrections: [{ reason: "backup" }] }] },
+    field: "spec.slos[0].corrections[0]",
+    message: "a correction must have either from and to, or a schedule",
+  },
+  {
+    says: "corrects an interval without an end",
+    set: { ...ratio, slos: [{ ...slo, corrections: [{ reason: "backup", from: fixed.from }] }] },
+    field: "spec.slos[0].corrections[0]",
+    message: "a correction must have either from and to, or a schedule",
+  },
+  {
+    says: "corrects an interval and a schedule",
+    set: { ...ratio, slos: [{ ...slo, corrections: [{ ...fixed, ...scheduled }] }] },
+    field: "spec.slos[0].corrections[0]",
+    message: "a correction must have either from and to, or a schedule",
+  },
+  {
+    says: "corrects an interval that ends as it begins",
+    set: { ...ratio, slos: [{ ...slo, corrections: [{ ...fixed, to: fixed.from }] }] },
+    field: "spec.slos[0].corrections[0].to",
+    message: "to must be after from",
+  },
+  {
+    says: "corrects by a schedule of a zone that does not exist",
+    set: { ...ratio, slos: [{ ...slo, corrections: [inZone("Europe/Berlim")] }] },
+    field: "spec.slos[0].corrections[0].schedule.timeZone",
+    message: "the zone must be in the IANA time zone database",
   },
 ]);

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { SloState, StatusAnswer } from "../../../api/objectives.ts";
 
 type PublicObjective = StatusAnswer["data"][number];
+type Corrections = NonNullable<PublicObjective["corrections"]>;
 
 const words: Readonly<Record<SloState, string>> = {
   ok: "Within its objective",
@@ -80,6 +81,8 @@ function objectiveItem(objective: PublicObjective): string {
     `<p class="state">${words[status]}</p>`,
     `<p>${reached}The objective is ${promised} over ${days} ${days === 1 ? "day" : "days"}.</p>`,
     budget(objective.budget_remaining),
+    ...(objective.corrections ?? []).map(correction),
+    uncorrected(objective),
     missing.length === 0 ? "" : `<p>Data of ${escaped(missing.join(", "))} is missing.</p>`,
     "</li>",
   ].join("");
@@ -90,6 +93,24 @@ function budget(remaining: number | undefined): string {
   const left = remaining <= 0 ? "The error budget is spent." : `${percent(remaining)} of the error budget is left.`;
   const shown = Math.min(1, Math.max(0, remaining));
   return `<p><meter min="0" max="1" low="0.1" optimum="1" value="${shown}" aria-hidden="true"></meter>${left}</p>`;
+}
+
+/** Names what does not count, so that nobody takes the corrected figures for all events. */
+function correction({ reason, active, seconds, from, to }: Corrections[number]): string {
+  const until = (at: string): string => `<time datetime="${at}">${at.slice(0, 16).replace("T", " ")} UTC</time>`;
+  const when = active ? `In progress until ${until(to)}` : `Last from ${until(from)} to ${until(to)}`;
+  return `<p>Not counted: ${escaped(reason)}, ${minutes(seconds)} of this time. ${when}.</p>`;
+}
+
+function uncorrected({ uncorrected: all }: PublicObjective): string {
+  if (all?.sli === undefined) return "";
+  const left = all.budget_remaining === undefined ? "" : `, ${percent(all.budget_remaining)} of the error budget left`;
+  return `<p>With all events: ${percent(all.sli)} good${left}.</p>`;
+}
+
+function minutes(seconds: number): string {
+  const [hours, rest] = [Math.floor(seconds / 3_600), Math.ceil((seconds % 3_600) / 60)];
+  return [...(hours > 0 ? [`${hours} h`] : []), ...(rest > 0 || hours === 0 ? [`${rest} min`] : [])].join(" ");
 }
 
 /** At most three decimals, rounded down: 99.9996 % is never shown as 100 %. */

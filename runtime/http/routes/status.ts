@@ -114,7 +114,7 @@ async function readStatus(
 }
 
 function objectiveOf(item: Slo): StatusAnswer["data"][number] {
-  const { name, title = name, domain, objective, window_days, at, status, sli, regions, error_budget: budget } = item;
+  const { name, title = name, domain, objective, window_days, at, status, regions, corrections, uncorrected } = item;
   const named = (isOk: boolean): readonly string[] =>
     regions.filter(({ state }) => (state === "ok") === isOk).map(({ region }) => region);
   return {
@@ -127,8 +127,16 @@ function objectiveOf(item: Slo): StatusAnswer["data"][number] {
     status,
     regions: named(true),
     missing_regions: named(false),
+    ...figuresOf(item),
+    ...(corrections && { corrections }),
+    ...(uncorrected && { uncorrected: figuresOf(uncorrected) }),
+  };
+}
+
+function figuresOf({ sli, error_budget: { total, remaining } }: Pick<Slo, "sli" | "error_budget">) {
+  return {
     ...(sli === undefined ? {} : { sli }),
-    ...(budget.remaining === undefined ? {} : { budget_remaining: budget.remaining / budget.total }),
+    ...(remaining === undefined ? {} : { budget_remaining: remaining / total }),
   };
 }
 

@@ -76,7 +76,12 @@ function bucketsOf(scope: StoreScope, source: HistogramSource): Vector {
  */
 export function nativeRecipe(source: HistogramSource, aggregation: Aggregation): RecipeOrAdvice {
   const select = (scope: StoreScope): Selector => scope.select(source);
-  const increase = (scope: StoreScope): Vector => nativeIncrease(source, scope);
+  const increase = (scope: StoreScope): Vector => ({
+    kind: "aggregate",
+    op: "sum",
+    by: scope.by,
+    of: { kind: "over", fn: "increase", of: select(scope), rangeMs: scope.rangeMs },
+  });
   return distributionRecipe(
     {
       histogram: "Native",
@@ -94,11 +99,6 @@ export function nativeRecipe(source: HistogramSource, aggregation: Aggregation):
     },
     aggregation,
   );
-}
-
-/** The increase of native histograms: one histogram for each group. */
-export function nativeIncrease(source: HistogramSource, { by, rangeMs, select }: StoreScope): Vector {
-  return { kind: "aggregate", op: "sum", by, of: { kind: "over", fn: "increase", of: select(source), rangeMs } };
 }
 
 /** The differences between the two kinds of histogram. */

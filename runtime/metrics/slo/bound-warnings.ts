@@ -78,9 +78,7 @@ export function createBoundWarnings(options: BoundOptions): BoundWarnings {
 }
 
 function checksOf({ slo, entry }: SloEntry): readonly Check[] {
-  const { source } = entry.metric;
-  // A native histogram needs no bucket with this bound.
-  if (slo.threshold === undefined || (source.kind === "histogram" && source.type === "Native")) return [];
+  if (slo.threshold === undefined) return [];
   return entry.stores
     .filter(({ config }) => config.prometheus !== undefined && config.tenancy !== "StoreHeader")
     .map((store) => ({

@@ -24,7 +24,7 @@ import {
 } from "./read-views.ts";
 import { createCompletedReads, createSloCache } from "./slo-cache.ts";
 import { selectSlos, type SloView } from "./slo-selection.ts";
-import { assessSlo, type EventCounts, sloSeconds } from "./slo-status.ts";
+import { budgetOf, type EventCounts } from "./slo-status.ts";
 
 type HistoryHandler = (request: SloRequest, context: SloContext) => Promise<MetricsResponse>;
 
@@ -129,12 +129,13 @@ interface HistoryBodyContext {
 
 /** The body of `GET /v1/metrics/slo/history`: one item for each point, the oldest first. */
 function historyBody(
-  { plan, data: { points, outcomes, gaps } }: ReadView<SloHistory>,
+  { plan, data: { counts, outcomes, gaps } }: ReadView<SloHistory>,
   { schemaVersion, partial }: HistoryBodyContext,
 ): object {
-  const { view } = plan;
+  const { view, plans } = plan;
   const { slo, grant } = view;
-  const data = points.map(({ atMs, events }) => pointBody(view, atMs, events));
+  const { startMs = 0, stepMs = 0 } = plans[0]?.grid ?? {};
+  const data = counts.map((events, index) => pointBody(view, startMs + index * stepMs, events));
   const about = {
     schema_version: schemaVersion,
     name: slo.name,
@@ -151,8 +152,7 @@ function historyBody(
 }
 
 /** The share of good events and the remaining budget, by the same rule as the objective itself; null without events. */
-function pointBody({ slo, entry }: SloView, atMs: number, events: EventCounts | undefined): object {
-  const counts = new Map(events === undefined ? [] : [[sloSeconds(slo), events] as const]);
-  const { sli, budget } = assessSlo(slo, counts, entry.metric.minStepSeconds);
+function pointBody({ slo }: SloView, atMs: number, events: EventCounts | undefined): object {
+  const { sli, budget } = budgetOf(slo, events);
   return { at: formatTime(atMs), sli: sli ?? null, remaining: budget.remaining ?? null };
 }

@@ -1,6 +1,7 @@
 // The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
 // rates. Queries of metrics are elsewhere.
-import type { BurnRate, Slo } from "../../../api/objectives.ts";
+import type { BurnRate, Slo, SloBudgetBody, SloCorrection } from "../../../api/objectives.ts";
+import type { Interval } from "../../../crds/time-zone.ts";
 import { runAdmitted } from "../admission/admission.ts";
 import { type AnonymousLimit, createAnonymousLimit, createConcurrencyLimit } from "../admission/concurrency-limit.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
@@ -27,14 +28,8 @@ import {
 } from "./read-views.ts";
 import { type CompletedReads, createCompletedReads, createSloCache, type SloCache } from "./slo-cache.ts";
 import { selectSlos } from "./slo-selection.ts";
-import {
-  assessSlo,
-  minimumOf,
-  type MissingStores,
-  type SloAssessment,
-  sloSeconds,
-  type TierBurn,
-} from "./slo-status.ts";
+import { assessSlo, budgetOf, type MissingStores, type SloBudget, type TierBurn } from "./slo-status.ts";
+import { type AppliedCorrection, appliedCorrections, correctionStep } from "./slo-windows.ts";
 
 /** Share of the deadline for the look-up of environments. A store that hangs leaves the rest to the others. */
 const environmentsShare = 0.25;
@@ -178,7 +173,13 @@ function sloBody(read: readonly ReadView<SloData>[], { schemaVersion, partial }:
 
 function sloItem({ plan, data }: ReadView<SloData>): Slo {
   const { slo, entry, grant } = plan.view;
-  const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds, missingStores(data.outcomes));
+  const window = objectiveWindow(plan);
+  const step = correctionStep(slo, entry.metric.minStepSeconds);
+  const applied = appliedCorrections(slo.corrections ?? [], window, step);
+  const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds, {
+    missing: missingStores(data.outcomes),
+    isSilenced: applied.some(({ isActive }) => isActive),
+  });
   const [fast, slow] = [assessment.burns.at(0), assessment.burns.at(-1)];
   return {
     name: slo.name,
@@ -187,39 +188,40 @@ function sloItem({ plan, data }: ReadView<SloData>): Slo {
     metric: slo.metric,
     objective: slo.objective,
     window_days: slo.windowDays,
-    minimum_events: minimumOf(slo, sloSeconds(slo)),
-    at: formatTime(plan.plans[0]?.query.window.toMs ?? 0),
+    minimum_events: slo.minimumEvents,
+    at: formatTime(window.toMs),
     tenant: grant.tenant,
     regions: regionReports(data.outcomes, data.gaps),
-    ...known("sli", assessment.sli),
-    ...known("events", assessment.events),
-    ...known("over", overBody(plan.view, assessment.events)),
-    error_budget: assessment.budget,
+    ...budgetBody(assessment),
     burn: { ...(fast && { fast: burnBody(fast) }), ...(slow && { slow: burnBody(slow) }) },
     tiers: assessment.burns.map(tierBody),
     ...known("exhaustion_seconds", assessment.exhaustionSeconds),
+    ...(slo.corrections && {
+      corrections: applied.map(correctionBody),
+      uncorrected: budgetBody(budgetOf(slo, data.uncorrected)),
+    }),
     status: assessment.status,
   };
+}
+
+/** The window of the objective itself: the last one, and the widest. */
+function objectiveWindow({ plans, windows }: SloPlan): Interval {
+  const { fromMs = 0, toMs = 0 } = plans[windows.at(-1)?.all.read ?? 0]?.query.window ?? {};
+  return { fromMs, toMs };
+}
+
+function budgetBody({ sli, events, budget }: SloBudget): SloBudgetBody {
+  return { ...known("sli", sli), ...known("events", events), error_budget: budget };
+}
+
+function correctionBody({ reason, isActive, seconds, fromMs, toMs }: AppliedCorrection): SloCorrection {
+  return { reason, active: isActive, seconds, from: formatTime(fromMs), to: formatTime(toMs) };
 }
 
 function missingStores(outcomes: SloData["outcomes"]): MissingStores | undefined {
   const kinds = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error.kind]));
   if (kinds.length === 0) return undefined;
   return stateOfFailures(kinds) === "late" ? "late" : "failed";
-}
-
-function overBody({ slo, entry }: SloPlan["view"], events: SloAssessment["events"]): Slo["over"] {
-  if (slo.over === undefined) return undefined;
-  const { operator, threshold, sliceSeconds } = slo.over;
-  const slices = sloSeconds(slo) / sliceSeconds;
-  return {
-    aggregation: entry.metric.defaultAggregation,
-    operator,
-    threshold,
-    slice_seconds: sliceSeconds,
-    slices,
-    missing_slices: slices - (events?.total ?? 0),
-  };
 }
 
 /** The long window of a tier. */

@@ -1,33 +1,49 @@
+import type { MetricConfig, SloConfig } from "../../../crds/config.ts";
+import type { Interval } from "../../../crds/time-zone.ts";
 import { createByteBudget, type FanOutOptions } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store.ts";
 import { addedCosts, type Costs, expectedCosts } from "../admission/cost.ts";
 import { type Caller, classOf } from "../authorization/access.ts";
+import { createMissingParts, ordinalOf } from "../merge/merge-scalars.ts";
+import { mergeStatistics } from "../merge/merge.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { ownQuery, type Query, type QueryContext } from "../planning/query.ts";
+import { eventFractionRecipe } from "../promql/event-recipes.ts";
+import { recipeOf } from "../promql/recipe-of.ts";
+import type { Recipe, ScalarRecipe } from "../promql/recipe.ts";
 import { stalestMs } from "../reads/read-newest.ts";
 import type { PartOutcome, PartResult } from "../reads/read-part.ts";
-import { type RegionGap, uniqueGaps } from "../reads/region-status.ts";
+import { gapsOf, type RegionGap, uniqueGaps } from "../reads/region-status.ts";
 import { readStores } from "../reads/run-plan.ts";
-import { onePoint, type ResolvedWindow } from "../request/window.ts";
-import { countedEvents, countedMetric } from "./counted-events.ts";
-import { judgeSlices, sliceWindow } from "./judge-slices.ts";
+import type { ResolvedWindow } from "../request/window.ts";
 import type { SloView } from "./slo-selection.ts";
 import { type CountsByWindow, type EventCounts, sloSeconds, windowsOf } from "./slo-status.ts";
+import {
+  correctedCounts,
+  type CountedWindow,
+  correctionStep,
+  type ReadPoint,
+  sloSpans,
+  sloWindows,
+} from "./slo-windows.ts";
 
-/**
- * The plans of one view: one plan of one point for each window, the shortest first; for time slices one plan of all
- * slices.
- */
+/** The plans of one view. */
 export interface SloPlan {
   readonly view: SloView;
+  /** The first ones read the windows, the shortest first; others read what corrections leave out of them. */
   readonly plans: readonly Plan[];
+  /** The windows, in order. */
+  readonly windows: readonly CountedWindow[];
   /** Expected costs of its reads. */
   readonly costs: Costs;
 }
 
 /** The data of one view. */
 export interface SloData {
+  /** Without the events of corrections. */
   readonly counts: CountsByWindow;
+  /** All events of the objective's window, if the objective has corrections. */
+  readonly uncorrected?: EventCounts | undefined;
   /** One for each store: a success in all windows, or its first failure. */
   readonly outcomes: readonly PartOutcome[];
   /** Stores that have only a part of the events in some windows. */
@@ -47,9 +63,10 @@ interface SloQuery {
 function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloQuery {
   const { slo, entry, grant } = view;
   const { metric } = entry;
-  const stepMs = (slo.over?.sliceSeconds ?? metric.minStepSeconds) * 1_000;
+  const stepMs = metric.minStepSeconds * 1_000;
+  const recipe = countingRecipe(metric, slo);
   const parts: Omit<Parameters<typeof ownQuery>[1], "window"> = {
-    metrics: grant.metrics.map((granted) => ({ ...granted, ...countedMetric(metric, slo) })),
+    metrics: grant.metrics.map((granted) => ({ ...granted, aggregation: "avg", recipe, slo: slo.name })),
     filters: new Map(),
     groupBy: [],
     exemplars: false,
@@ -62,19 +79,20 @@ function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"],
   };
 }
 
-/**
- * Plans a view. All windows end at the same time, so that the requests of the next seconds have equal plans. The slices
- * of a gauge are read once for all windows.
- */
+/** Plans a view. All windows end at the same time, so that the requests of the next seconds have equal plans. */
 export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
   const { slo, entry } = view;
-  const { query, toMs } = sloQuery(view, caller, quotas, nowMs);
-  const windows =
-    slo.over === undefined
-      ? windowsOf(slo, entry.metric.minStepSeconds).map((seconds) => onePoint(toMs, seconds))
-      : [sliceWindow(slo.over, toMs, sloSeconds(slo))];
-  const plans = windows.map((window) => makePlan(query(window), nowMs));
-  return { view, plans, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
+  const own = sloQuery(view, caller, quotas, nowMs);
+  const spans = sloSpans(slo, entry.metric.minStepSeconds, own.toMs);
+  return planSpans(view, spans, own, nowMs);
+}
+
+function planSpans(view: SloView, spans: readonly Interval[], { query }: SloQuery, nowMs: number): SloPlan {
+  const { slo, entry } = view;
+  const step = correctionStep(slo, entry.metric.minStepSeconds);
+  const { reads, windows } = sloWindows(spans, slo.corrections ?? [], step);
+  const plans = reads.map((window) => makePlan(query(window), nowMs));
+  return { view, plans, windows, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
 }
 
 /**
@@ -83,51 +101,61 @@ export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quo
  *
  * @throws the signal's reason
  */
-export async function readSlo({ view, plans }: SloPlan, stores: Stores, options: FanOutOptions): Promise<SloData> {
-  const bytes = createByteBudget();
-  const windows = await Promise.all(plans.map((plan) => readStores(plan, stores, { ...options, bytes })));
-  const outcomes = byStore(windows);
-  const whole = new Set(outcomes.filter(({ outcome }) => outcome.ok).map(({ part }) => part.store.key));
-  const results = windows.map((own) =>
-    own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.store.key) ? [outcome.value] : [])),
-  );
+export async function readSlo(
+  { view, plans, windows }: SloPlan,
+  stores: Stores,
+  options: FanOutOptions,
+): Promise<SloData> {
+  const data = await readWindows({ view, plans, windows }, stores, options);
+  const { slo, entry } = view;
+  const keys = windowsOf(slo, entry.metric.minStepSeconds);
+  const counts = keys.flatMap((seconds, index): [number, EventCounts][] => {
+    const events = data.counts[index]?.corrected;
+    return events === undefined ? [] : [[seconds, events]];
+  });
   return {
-    ...countedWindows(view, plans, results),
-    outcomes,
-    stalestMs: stalestMs(plans.map((plan, index) => ({ plan, results: results[index] ?? [] }))),
+    ...data,
+    counts: new Map(counts),
+    ...(slo.corrections === undefined ? {} : { uncorrected: data.counts.at(-1)?.all }),
   };
 }
 
-type ResultsOfPlans = readonly (readonly PartResult[])[];
+/** Events of one window. */
+interface WindowCounts {
+  /** Undefined without data. */
+  readonly all: EventCounts | undefined;
+  /** Without those of corrections. */
+  readonly corrected: EventCounts | undefined;
+}
 
-function countedWindows(
-  view: SloView,
-  plans: readonly Plan[],
-  results: ResultsOfPlans,
-): Pick<SloData, "counts" | "gaps"> {
-  const { slo, entry } = view;
-  const [plan] = plans;
-  if (slo.over !== undefined && plan !== undefined) {
-    const { countsOf: countsIn, gaps } = judgeSlices(slo.over, results[0] ?? [], plan);
-    const counts = windowsOf(slo, entry.metric.minStepSeconds).map(
-      (seconds) => [seconds, countsIn(plan.query.window.toMs, seconds)] as const,
-    );
-    return { counts: new Map(counts.flatMap(([seconds, events]) => (events ? [[seconds, events]] : []))), gaps };
-  }
-  const counted = plans.map((own, index) => ({ plan: own, ...countedEvents(view, results[index] ?? [], own) }));
+type WindowData = Omit<SloData, "counts" | "uncorrected"> & { readonly counts: readonly WindowCounts[] };
+
+/** Reads the events of each window. A store that fails for one plan is left out of all of them. */
+async function readWindows(
+  { view, plans, windows }: Pick<SloPlan, "view" | "plans" | "windows">,
+  stores: Stores,
+  options: FanOutOptions,
+): Promise<WindowData> {
+  const bytes = createByteBudget();
+  const read = await Promise.all(plans.map((plan) => readStores(plan, stores, { ...options, bytes })));
+  const outcomes = byStore(read);
+  const whole = new Set(outcomes.filter(({ outcome }) => outcome.ok).map(({ part }) => part.store.key));
+  const results = read.map((own) =>
+    own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.store.key) ? [outcome.value] : [])),
+  );
+  const counted = plans.map((plan, index) => countedEvents(view, results[index] ?? [], plan));
+  const at = ({ read: index, point }: ReadPoint): EventCounts | undefined => counted[index]?.counts[point];
   return {
-    counts: new Map(counted.flatMap(({ plan: own, counts }) => countsOf(own, counts))),
+    counts: windows.map((window) => ({ all: at(window.all), corrected: correctedCounts(window, at) })),
+    outcomes,
     gaps: uniqueGaps(counted.flatMap(({ gaps }) => gaps)),
+    stalestMs: stalestMs(plans.map((plan, index) => ({ plan, results: results[index] ?? [] }))),
   };
 }
 
 function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOutcome[] {
   const stores = Map.groupBy(windows.flat(), ({ part }) => part.store.key);
   return [...stores.values()].flatMap((own) => own.find(({ outcome }) => !outcome.ok) ?? own.slice(0, 1));
-}
-
-function countsOf({ query }: Plan, [events]: readonly (EventCounts | undefined)[]): readonly [number, EventCounts][] {
-  return events === undefined ? [] : [[query.window.widthSeconds, events]];
 }
 
 /**
@@ -137,24 +165,10 @@ function countsOf({ query }: Plan, [events]: readonly (EventCounts | undefined)[
 const historySteps = 30;
 
 /** The events of an objective at each point of its history. */
-export interface SloHistory {
-  /** Oldest first. */
-  readonly points: readonly HistoryPoint[];
-  /** One for each store. */
-  readonly outcomes: readonly PartOutcome[];
-  /** Stores that have only a part of the events at some points. */
-  readonly gaps: readonly RegionGap[];
-  /** The newest sample of the stalest store. */
-  readonly stalestMs: number | undefined;
-}
-
-/** The events of a window of the objective. */
-interface HistoryPoint {
-  /** End of the window, in Unix milliseconds. */
-  readonly atMs: number;
-  /** Undefined without data. */
-  readonly events: EventCounts | undefined;
-}
+export type SloHistory = Omit<SloData, "counts" | "uncorrected"> & {
+  /** Oldest first, without the events of corrections; undefined for a point without data. */
+  readonly counts: readonly (EventCounts | undefined)[];
+};
 
 /** The time between two points of a history, in seconds. */
 export function historyStepSeconds(slo: SloView["slo"]): number {
@@ -166,47 +180,64 @@ export function historyStepSeconds(slo: SloView["slo"]): number {
  * The last one is the point that the objective itself is judged by.
  */
 export function planHistory(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
-  const { query, toMs } = sloQuery(view, caller, quotas, nowMs);
-  const { over } = view.slo;
-  const [widthSeconds, stepSeconds] = [sloSeconds(view.slo), historyStepSeconds(view.slo)];
-  const fromMs = toMs - 2 * widthSeconds * 1_000;
-  const window =
-    over === undefined
-      ? { fromMs, toMs, stepSeconds, widthSeconds, downsample: undefined }
-      : sliceWindow(over, toMs, 2 * widthSeconds);
-  const plan = makePlan(query(window), nowMs);
-  return { view, plans: [plan], costs: expectedCosts(plan) };
+  const own = sloQuery(view, caller, quotas, nowMs);
+  const [widthMs, stepMs] = [sloSeconds(view.slo) * 1_000, historyStepSeconds(view.slo) * 1_000];
+  const spans = Array.from({ length: historySteps + 1 }, (_, index): Interval => {
+    const toMs = own.toMs - (historySteps - index) * stepMs;
+    return { fromMs: toMs - widthMs, toMs };
+  });
+  return planSpans(view, spans, own, nowMs);
 }
 
 /** Reads the events at every point. A store that fails is missing from all of them. @throws the signal's reason */
-export async function readHistory(
-  { view, plans: [plan] }: SloPlan,
-  stores: Stores,
-  options: FanOutOptions,
-): Promise<SloHistory> {
-  if (plan === undefined) throw new Error("a history has one plan");
-  const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
-  const results = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
-  return {
-    ...countedHistory(view, results, plan),
-    outcomes,
-    stalestMs: stalestMs([{ plan, results }]),
-  };
+export async function readHistory(plan: SloPlan, stores: Stores, options: FanOutOptions): Promise<SloHistory> {
+  const data = await readWindows(plan, stores, options);
+  return { ...data, counts: data.counts.map(({ corrected }) => corrected) };
 }
 
-function countedHistory(
-  view: SloView,
-  results: readonly PartResult[],
-  plan: Plan,
-): Pick<SloHistory, "points" | "gaps"> {
-  const { slo } = view;
-  const { toMs } = plan.query.window;
-  const stepMs = historyStepSeconds(slo) * 1_000;
-  const times = Array.from({ length: historySteps + 1 }, (_, index) => toMs - (historySteps - index) * stepMs);
-  if (slo.over !== undefined) {
-    const { countsOf: countsIn, gaps } = judgeSlices(slo.over, results, plan);
-    return { points: times.map((atMs) => ({ atMs, events: countsIn(atMs, sloSeconds(slo)) })), gaps };
+/** The events of an objective at each point of a plan. */
+interface CountedEvents {
+  /** Undefined for a point without data. */
+  readonly counts: readonly (EventCounts | undefined)[];
+  /** Stores that have only a part of the events. */
+  readonly gaps: readonly RegionGap[];
+}
+
+/** Counts the events of an objective as a query of its metric does: a store that lacks a part adds nothing. */
+function countedEvents({ slo, entry }: SloView, results: readonly PartResult[], plan: Plan): CountedEvents {
+  const { count } = plan.grid;
+  const missing = createMissingParts();
+  const rows = results.flatMap(({ part, ranges }, store) =>
+    ranges.flatMap(({ series }, statistic) =>
+      series.map((own) => ({ ...own, store, statistic, ordinal: ordinalOf(part, own.labels) })),
+    ),
+  );
+  const merging = { count, weights: results.map(() => 1), missing };
+  const [singledOuts, totals] = mergeStatistics(countingRecipe(entry.metric, slo), rows, merging);
+  const valueAt = (points: typeof totals, index: number): number | undefined =>
+    points?.present[index] === 1 && Number.isFinite(points.values[index]) ? points.values[index] : undefined;
+  const counts = Array.from({ length: count }, (_, index): EventCounts | undefined => {
+    const [singledOut, total] = [valueAt(singledOuts, index), valueAt(totals, index)];
+    if (total === undefined || singledOut === undefined) return undefined;
+    return { good: slo.counts === "Good" ? singledOut : total - singledOut, total };
+  });
+  const parts = results.map(({ part }) => part);
+  return { counts, gaps: gapsOf(missing.all(), parts, plan) };
+}
+
+/** A recipe with two statistics: the events that the metric singles out, and all events. */
+type CountingRecipe = Recipe & ScalarRecipe;
+
+/**
+ * Counts the events of an objective by the same partials as queries of its metric.
+ *
+ * @throws TypeError for a source that no catalog accepts for an objective
+ */
+export function countingRecipe(metric: MetricConfig, { threshold }: SloConfig): CountingRecipe {
+  if (metric.source.kind === "ratio") {
+    const base = recipeOf(metric, "avg");
+    if (base.kind === "scalar") return base;
   }
-  const { counts, gaps } = countedEvents(view, results, plan);
-  return { points: times.map((atMs, index) => ({ atMs, events: counts[index] })), gaps };
+  if (threshold === undefined) throw new TypeError(`${metric.id} is no metric of events`);
+  return eventFractionRecipe(metric, threshold);
 }

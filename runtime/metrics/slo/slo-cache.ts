@@ -94,12 +94,12 @@ function keyOf(plan: SloPlan): string {
   return digestOf(plan, ({ query }) => query.window);
 }
 
-/** The key of the same inputs without the end of the windows. */
-function viewKeyOf(plan: SloPlan): string {
-  return digestOf(plan, ({ query }) => query.window.widthSeconds);
+/** The key of the same inputs without the times of the windows. */
+function viewKeyOf({ view, plans }: SloPlan): string {
+  return digestOf({ view, plans: plans.slice(0, 1) }, ({ query }) => query.window.widthSeconds);
 }
 
-function digestOf({ view, plans }: SloPlan, windowOf: (plan: Plan) => unknown): string {
+function digestOf({ view, plans }: Pick<SloPlan, "view" | "plans">, windowOf: (plan: Plan) => unknown): string {
   const { slo, entry, grant } = view;
   const recipe = JSON.stringify([
     slo,

@@ -1,7 +1,7 @@
 import type { Slo } from "../../../api/objectives.ts";
 import type { SloConfig } from "../../../crds/config.ts";
 
-/** Events of one window, or its time slices with a value. */
+/** Events of one window. */
 export interface EventCounts {
   readonly good: number;
   readonly total: number;
@@ -51,31 +51,45 @@ export interface SloAssessment {
   readonly status: SloStatus;
 }
 
-/**
- * Assesses an objective. Source: seed "Operational Metrics API" §2.5.
- *
- * @param missing why stores are missing; undefined when all responded
- */
+/** The events of the objective's window, and what they leave of the budget. */
+export type SloBudget = Pick<SloAssessment, "events" | "sli" | "budget">;
+
+/** The budget of an objective. @param counted undefined without data */
+export function budgetOf(slo: SloConfig, counted: EventCounts | undefined): SloBudget {
+  const events = counted === undefined || counted.total <= 0 ? undefined : counted;
+  const total = errorBudget(slo);
+  const spent = badShare(events);
+  return {
+    events,
+    sli: events && Math.min(1, events.good / events.total),
+    budget: spent === undefined ? { total } : { total, spent, remaining: total - spent },
+  };
+}
+
+/** What an assessment depends on besides the events. */
+interface AssessmentContext {
+  /** Why stores are missing; undefined when all responded. */
+  readonly missing?: MissingStores | undefined;
+  /** A correction is active, so that no tier fires. @default false */
+  readonly isSilenced?: boolean;
+}
+
+/** Assesses an objective. Source: seed "Operational Metrics API" §2.5. */
 export function assessSlo(
   slo: SloConfig,
   counts: CountsByWindow,
   stepSecondsMin: number,
-  missing?: MissingStores,
+  { missing, isSilenced = false }: AssessmentContext = {},
 ): SloAssessment {
-  const known = counts.get(sloSeconds(slo));
-  const events = known === undefined || known.total <= 0 ? undefined : known;
-  const total = errorBudget(slo);
-  const spent = badShare(events);
+  const own = budgetOf(slo, counts.get(sloSeconds(slo)));
+  const { events, budget } = own;
   const burns = burnTiers(slo, stepSecondsMin).map((tier) => tierBurn(tier, slo, counts));
-  const budget = spent === undefined ? { total } : { total, spent, remaining: total - spent };
   return {
-    events,
-    sli: events && Math.min(1, events.good / events.total),
-    budget,
+    ...own,
     burns,
     exhaustionSeconds: exhaustionSeconds(budget, burns[0], sloSeconds(slo)),
     // What a missing store counted may be all that is needed.
-    status: statusOf(slo, events, budget.remaining, burns) ?? missing ?? "insufficient_data",
+    status: statusOf(slo, { events, remaining: budget.remaining, burns, isSilenced }) ?? missing ?? "insufficient_data",
   };
 }
 
@@ -98,14 +112,19 @@ function exhaustionSeconds(
 /** The status by the events; undefined with too few of them. */
 function statusOf(
   slo: SloConfig,
-  events: EventCounts | undefined,
-  remaining: number | undefined,
-  burns: readonly TierBurn[],
+  {
+    events,
+    remaining,
+    burns,
+    isSilenced,
+  }: Pick<SloAssessment, "events" | "burns"> & {
+    readonly remaining: number | undefined;
+    readonly isSilenced: boolean;
+  },
 ): SloStatus | undefined {
-  if (events === undefined || remaining === undefined) return undefined;
-  if (events.total < minimumOf(slo, sloSeconds(slo))) return undefined;
+  if (events === undefined || remaining === undefined || events.total < slo.minimumEvents) return undefined;
   const fires = (severity: BurnTier["severity"]): boolean =>
-    burns.some((burn) => burn.severity === severity && isFiring(burn));
+    !isSilenced && burns.some((burn) => burn.severity === severity && isFiring(burn));
   if (remaining <= 0 || fires("page")) return "critical";
   if (fires("ticket")) return "increasing";
   return burns.some((burn) => isAbove(burn, burn.longRate)) ? "recovering" : "ok";
@@ -130,13 +149,8 @@ function tierBurn(tier: BurnTier, slo: SloConfig, counts: CountsByWindow): TierB
     ...tier,
     longRate: rate(long),
     shortRate: rate(counts.get(tier.shortSeconds)),
-    tooFew: long === undefined || long.total < minimumOf(slo, tier.longSeconds),
+    tooFew: long === undefined || long.total < slo.minimumEvents,
   };
-}
-
-/** The minimum of events in a window: of time slices at most half, since a short window has few. */
-export function minimumOf({ minimumEvents, over }: SloConfig, windowSeconds: number): number {
-  return over === undefined ? minimumEvents : Math.min(minimumEvents, Math.ceil(windowSeconds / over.sliceSeconds / 2));
 }
 
 /** The permitted share of bad events, without the rounding error of the subtraction. */
@@ -177,17 +191,13 @@ export function sloSeconds({ windowDays }: SloConfig): number {
 
 /**
  * The tiers of an objective, the fastest first. Their windows are proportional to the objective's own, so that a tier
- * fires at the same share of any error budget. No window is shorter than the smallest step of the metric. Windows of
- * time slices are whole numbers of slices.
+ * fires at the same share of any error budget. No window is shorter than the smallest step of the metric.
  *
  * @param stepSecondsMin smallest window of the metric
  */
-export function burnTiers({ windowDays, burnRates, over }: SloConfig, stepSecondsMin: number): readonly BurnTier[] {
-  const unit = over?.sliceSeconds ?? 1;
-  const scaled = (minutes: number): number => {
-    const seconds = Math.max(stepSecondsMin, Math.round((minutes * minuteSeconds * windowDays) / baseDays));
-    return Math.ceil(seconds / unit) * unit;
-  };
+export function burnTiers({ windowDays, burnRates }: SloConfig, stepSecondsMin: number): readonly BurnTier[] {
+  const scaled = (minutes: number): number =>
+    Math.max(stepSecondsMin, Math.round((minutes * minuteSeconds * windowDays) / baseDays));
   return baseTiers.map(({ longMinutes, shortMinutes, severity }, tier) => ({
     longSeconds: scaled(longMinutes),
     shortSeconds: scaled(shortMinutes),

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import type { StatusAnswer } from "../../../../api/objectives.ts";
+import type { SloConfig } from "../../../../crds/config.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { text } from "../../stores/scripted-store.ts";
 import { simulated, startMetricsServer, type HttpAnswer, type ScriptedMetricsServer } from "./metrics-server.ts";
@@ -13,15 +15,18 @@ afterEach(async () => {
 
 type Ask = (url: string, headers?: Readonly<Record<string, string>>) => Promise<HttpAnswer>;
 
-/** @param title of the objective `login` */
-async function start(title?: string): Promise<{ readonly server: ScriptedMetricsServer; readonly ask: Ask }> {
+/** @param change of the objective `login` */
+async function start(
+  change?: string | Partial<SloConfig>,
+): Promise<{ readonly server: ScriptedMetricsServer; readonly ask: Ask }> {
   const server = await startMetricsServer({ eu: simulated(() => ({ services: ["a"] })) }, { now: () => nowMs });
   closing.push(server);
-  if (title !== undefined) {
+  if (change !== undefined) {
+    const changed = typeof change === "string" ? { title: change } : change;
     const { config } = server;
     const catalogs = config.catalogs.map((catalog) => ({
       ...catalog,
-      slos: catalog.slos.map((slo) => ({ ...slo, title })),
+      slos: catalog.slos.map((slo) => ({ ...slo, ...changed })),
     }));
     server.apply({ ...config, catalogs });
   }
@@ -64,6 +69,38 @@ describe("the status page", () => {
       tenant: "brand-a",
       data: [{ name: "login", title: "Logging in", domain: "auth", objective: 0.99, missing_regions: [] }],
     });
+  });
+
+  test("names what does not count, next to the figures with all events", async () => {
+    const corrections = [
+      { reason: "Move <db>", from: "2026-01-01T11:00:00Z", to: "2026-01-01T12:30:00Z" },
+      { reason: "Years ago", from: "2020-01-01T00:00:00Z", to: "2020-01-02T00:00:00Z" },
+    ];
+    const { ask } = await start({ corrections });
+    const { text: page } = await ask("/status/brand-a");
+    expect(page).toContain("<p>Not counted: Move &#60;db&#62;, 1 h of this time. In progress until ");
+    expect(page).toContain('<time datetime="2026-01-01T12:30:00.000Z">2026-01-01 12:30 UTC</time>');
+    expect(page).toMatch(/<p>With all events: [\d.]+ % good, [-\d.]+ % of the error budget left\.<\/p>/u);
+    expect(page).not.toContain("Years ago");
+    const { json } = await ask("/v1/status/brand-a");
+    const [item] = (json() as StatusAnswer).data;
+    expect(item?.corrections).toEqual([
+      {
+        reason: "Move <db>",
+        active: true,
+        seconds: 3_600,
+        from: "2026-01-01T11:00:00.000Z",
+        to: "2026-01-01T12:30:00.000Z",
+      },
+    ]);
+    expect(Object.keys(item?.uncorrected ?? {})).toEqual(["sli", "budget_remaining"]);
+  });
+
+  test("shows one figure for an objective without corrections", async () => {
+    const { ask } = await start();
+    const { text: page } = await ask("/status/brand-a");
+    expect(page).toContain("% of events were good.");
+    expect(page).not.toContain("all events");
   });
 
   test("writes a title that looks like markup as text", async () => {

@@ -67,7 +67,7 @@ describe("the status of an objective without some stores", () => {
     ["that of the events when there are enough", counts(0.1), "failed", "ok"],
     ["insufficient_data only if no store is missing", few, undefined, "insufficient_data"],
   ] as const)("is %s", (_sentence, counted, missing, status) => {
-    expect(assessSlo(slo, counted, stepMin, missing).status).toBe(status);
+    expect(assessSlo(slo, counted, stepMin, { missing }).status).toBe(status);
   });
 });
 
@@ -125,5 +125,17 @@ describe("the time until the budget is spent", () => {
   test("is unknown with too few events in an hour", () => {
     const few = new Map([...counts(0.5, { [hour]: 10 }), [hour, { total: 99, good: 50 }]]);
     expect(assessSlo(slo, few, stepMin).exhaustionSeconds).toBeUndefined();
+  });
+});
+
+describe("a correction that is active", () => {
+  test("keeps tiers from firing", () => {
+    const burning = counts(0.1, { 300: 20, [hour]: 20 });
+    expect(assessSlo(slo, burning, stepMin).status).toBe("critical");
+    expect(assessSlo(slo, burning, stepMin, { isSilenced: true }).status).toBe("recovering");
+  });
+
+  test("does not hide a spent budget", () => {
+    expect(assessSlo(slo, counts(2), stepMin, { isSilenced: true }).status).toBe("critical");
   });
 });

@@ -1,0 +1,222 @@
+// The windows of an objective in time, and the reads that count their events with and without those of corrections.
+import type { SloConfig } from "../../../crds/config.ts";
+import { correctionIntervals } from "../../../crds/corrections.ts";
+import type { Interval } from "../../../crds/time-zone.ts";
+import { pointCount, type ResolvedWindow } from "../request/window.ts";
+import { type EventCounts, windowsOf } from "./slo-status.ts";
+
+type Corrections = NonNullable<SloConfig["corrections"]>;
+
+const dayMs = 86_400_000;
+
+/** The windows of an objective that end at a time, the shortest first; the last one is the objective's own. */
+export function sloSpans(slo: SloConfig, stepSecondsMin: number, toMs: number): readonly Interval[] {
+  return windowsOf(slo, stepSecondsMin).map((seconds) => ({ fromMs: toMs - seconds * 1_000, toMs }));
+}
+
+/** A point of a read. */
+export interface ReadPoint {
+  /** Index of the read. */
+  readonly read: number;
+  /** Index of the point. */
+  readonly point: number;
+}
+
+/** Where the events of a window are. */
+export interface CountedWindow {
+  readonly all: ReadPoint;
+  /** Parts of the window that corrections leave out. */
+  readonly left: readonly ReadPoint[];
+}
+
+/** The reads of some windows. */
+interface WindowReads {
+  /** Those of the windows first, in their order. */
+  readonly reads: readonly ResolvedWindow[];
+  readonly windows: readonly CountedWindow[];
+}
+
+/** Plans the reads of windows. A part that several windows lack is read once. */
+export function sloWindows(spans: readonly Interval[], corrections: Corrections, stepSecondsMin: number): WindowReads {
+  const excluded = excludedIntervals(corrections, enclosing(spans), stepSecondsMin);
+  const left = spans.map((span) => excluded.flatMap((interval) => overlap(interval, span)));
+  const pieces = cutIntervals(left.flat());
+  const own = groupSpans(spans);
+  const others = groupSpans(pieces);
+  const pointOf = (groups: typeof own, span: Interval, first: number): ReadPoint => {
+    const found = groups.places.get(keyOf(span));
+    if (found === undefined) throw new Error("a part of a window is not read");
+    return { read: first + found.read, point: found.point };
+  };
+  return {
+    reads: [...own.reads, ...others.reads],
+    windows: spans.map((span, index) => ({
+      all: pointOf(own, span, 0),
+      left: pieces
+        .filter((piece) => left[index]?.some((part) => isWithin(piece, part)))
+        .map((piece) => pointOf(others, piece, own.reads.length)),
+    })),
+  };
+}
+
+/** The events of a window without those of its corrections. Stores extrapolate each, so neither falls below 0. */
+export function correctedCounts(
+  { all, left }: CountedWindow,
+  at: (point: ReadPoint) => EventCounts | undefined,
+): EventCounts | undefined {
+  const whole = at(all);
+  if (whole === undefined || left.length === 0) return whole;
+  const parts = left.flatMap((point) => at(point) ?? []);
+  const without = (count: (events: EventCounts) => number): number =>
+    parts.reduce((rest, part) => rest - count(part), count(whole));
+  const total = Math.max(
+    0,
+    without((events) => events.total),
+  );
+  return {
+    total,
+    good: Math.min(
+      total,
+      Math.max(
+        0,
+        without(({ good }) => good),
+      ),
+    ),
+  };
+}
+
+/**
+ * The intervals of corrections that overlap a span, apart from each other and in order. Points are as wide as the
+ * smallest step of the metric; an interval that covers a part of a point excludes the whole point.
+ */
+export function excludedIntervals(
+  corrections: Corrections,
+  span: Interval,
+  stepSecondsMin: number,
+): readonly Interval[] {
+  const stepMs = stepSecondsMin * 1_000;
+  const rounded = corrections
+    .flatMap((correction) => correctionIntervals(correction, span))
+    .map(({ fromMs, toMs }) => ({
+      fromMs: Math.floor(fromMs / stepMs) * stepMs,
+      toMs: Math.ceil(toMs / stepMs) * stepMs,
+    }))
+    .sort((one, other) => one.fromMs - other.fromMs);
+  const joined: Interval[] = [];
+  for (const interval of rounded) {
+    const last = joined.at(-1);
+    if (last === undefined || last.toMs < interval.fromMs) joined.push(interval);
+    else joined[joined.length - 1] = { fromMs: last.fromMs, toMs: Math.max(last.toMs, interval.toMs) };
+  }
+  return joined;
+}
+
+/** The step that corrections are rounded to: a point of the metric, or a slice of the objective. */
+export function correctionStep({ over }: Pick<SloConfig, "over">, stepSecondsMin: number): number {
+  return over?.sliceSeconds ?? stepSecondsMin;
+}
+
+/** A correction as far as it concerns a window. */
+export interface AppliedCorrection extends Interval {
+  readonly reason: string;
+  /** True at the end of the window. */
+  readonly isActive: boolean;
+  /** Excluded seconds of the window. */
+  readonly seconds: number;
+}
+
+/**
+ * The corrections that exclude a part of a window, or that are active at its end. The interval of each is the current
+ * one, else the last.
+ */
+export function appliedCorrections(
+  corrections: Corrections,
+  span: Interval,
+  stepSecondsMin: number,
+): readonly AppliedCorrection[] {
+  return corrections.flatMap((correction): readonly AppliedCorrection[] => {
+    const { reason } = correction;
+    const intervals = excludedIntervals([correction], { ...span, toMs: span.toMs + 1 }, stepSecondsMin);
+    const last = intervals.at(-1);
+    if (last === undefined) return [];
+    const excluded = intervals.flatMap((interval) => overlap(interval, span));
+    const ms = excluded.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
+    return [{ ...last, reason, isActive: span.toMs < last.toMs, seconds: ms / 1_000 }];
+  });
+}
+
+function enclosing(spans: readonly Interval[]): Interval {
+  return {
+    fromMs: Math.min(...spans.map(({ fromMs }) => fromMs)),
+    toMs: Math.max(...spans.map(({ toMs }) => toMs)),
+  };
+}
+
+function overlap(one: Interval, other: Interval): readonly Interval[] {
+  const common = { fromMs: Math.max(one.fromMs, other.fromMs), toMs: Math.min(one.toMs, other.toMs) };
+  return common.fromMs < common.toMs ? [common] : [];
+}
+
+function isWithin(inner: Interval, outer: Interval): boolean {
+  return inner.fromMs >= outer.fromMs && inner.toMs <= outer.toMs;
+}
+
+function keyOf({ fromMs, toMs }: Interval): string {
+  return `${fromMs} ${toMs}`;
+}
+
+/** Cuts intervals at each other's ends, so that the parts do not overlap. */
+function cutIntervals(intervals: readonly Interval[]): readonly Interval[] {
+  const ends = [...new Set(intervals.flatMap(({ fromMs, toMs }) => [fromMs, toMs]))].sort((a, b) => a - b);
+  return ends
+    .slice(1)
+    .map((toMs, index) => ({ fromMs: ends[index] ?? toMs, toMs }))
+    .filter((piece) => intervals.some((interval) => isWithin(piece, interval)));
+}
+
+/** Reads of some spans, and the place of each. */
+interface GroupedSpans {
+  readonly reads: readonly ResolvedWindow[];
+  readonly places: ReadonlyMap<string, ReadPoint>;
+}
+
+/** A read may have this many times as many points as it needs. */
+const spareFactorMax = 2;
+
+/** Reads spans of equal width at regular times together: those of a schedule, or the points of a history. */
+function groupSpans(spans: readonly Interval[]): GroupedSpans {
+  const byWidth = [...Map.groupBy(spans, ({ fromMs, toMs }) => toMs - fromMs).values()];
+  const groups = byWidth.flatMap((group) => {
+    const read = readOf(group);
+    if (pointCount(read) <= spareFactorMax * group.length) return [{ group, read }];
+    // Zones change their clocks: each time of the day on its own.
+    const byTime = [...Map.groupBy(group, ({ toMs }) => toMs % dayMs).values()];
+    return byTime.map((one) => ({ group: one, read: readOf(one) }));
+  });
+  const places = groups.flatMap(({ group, read }, index) =>
+    group.map((span): [string, ReadPoint] => [
+      keyOf(span),
+      { read: index, point: (span.fromMs - read.fromMs) / (read.stepSeconds * 1_000) },
+    ]),
+  );
+  return { reads: groups.map(({ read }) => read), places: new Map(places) };
+}
+
+/** The coarsest read with a point for each of some spans of equal width. */
+function readOf(group: readonly Interval[]): ResolvedWindow {
+  const { fromMs, toMs } = enclosing(group);
+  const [{ fromMs: start, toMs: end } = { fromMs, toMs }] = group;
+  const widthSeconds = (end - start) / 1_000;
+  const stepMs = group.reduce((step, span) => greatestDivisor(step, span.fromMs - fromMs), 0);
+  return {
+    fromMs,
+    toMs,
+    stepSeconds: stepMs === 0 ? widthSeconds : stepMs / 1_000,
+    widthSeconds,
+    downsample: undefined,
+  };
+}
+
+function greatestDivisor(one: number, other: number): number {
+  return other === 0 ? one : greatestDivisor(other, one % other);
+}

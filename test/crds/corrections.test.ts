@@ -1,0 +1,115 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { correctionIntervals } from "../../crds/corrections.ts";
+import { instantOf, isTimeZone, wallTime } from "../../crds/time-zone.ts";
+
+const [dayMs, minuteMs] = [86_400_000, 60_000];
+const at = (text: string): number => Date.parse(text);
+/** Starts of the intervals in a span, as texts. */
+function startsOf(cron: string, timeZone: string, from: string, to: string): readonly string[] {
+  const schedule = { cron, timeZone, durationMinutes: 1 };
+  const span = { fromMs: at(from), toMs: at(to) };
+  return correctionIntervals({ reason: "r", schedule }, span).map(({ fromMs }) =>
+    new Date(fromMs).toISOString().slice(0, 16),
+  );
+}
+
+describe("a schedule", () => {
+  test.each([
+    [
+      "every day",
+      "30 2 * * *",
+      "UTC",
+      ["2026-03-28T02:30", "2026-03-29T02:30", "2026-03-30T02:30", "2026-03-31T02:30"],
+    ],
+    ["weekdays by name", "0 2 * * SAT,SUN", "UTC", ["2026-03-28T02:00", "2026-03-29T02:00"]],
+    ["a range of weekdays that wraps", "0 2 * * SUN-MON", "UTC", ["2026-03-29T02:00", "2026-03-30T02:00"]],
+    ["the seventh weekday, a Sunday", "0 2 * * 7", "UTC", ["2026-03-29T02:00"]],
+    [
+      "every weekday by number",
+      "0 2 * * 0-7",
+      "UTC",
+      ["2026-03-28", "2026-03-29", "2026-03-30", "2026-03-31"].map((d) => `${d}T02:00`),
+    ],
+    ["a weekday before the Sunday of the range", "0 2 * * 6-7", "UTC", ["2026-03-28T02:00", "2026-03-29T02:00"]],
+    ["a day of the month or of the week", "0 2 31 * SAT", "UTC", ["2026-03-28T02:00", "2026-03-31T02:00"]],
+    ["a month", "0 2 30 MAR *", "UTC", ["2026-03-30T02:00"]],
+    ["a range of months that wraps", "0 2 30 NOV-FEB *", "UTC", []],
+    [
+      "a zone, with a time that the clocks skip",
+      "30 2 * * *",
+      "Europe/Berlin",
+      ["2026-03-28T01:30", "2026-03-29T01:30", "2026-03-30T00:30", "2026-03-31T00:30"],
+    ],
+  ])("of %s", (_name, cron, timeZone, starts) => {
+    expect(startsOf(cron, timeZone, "2026-03-28T00:00:00Z", "2026-04-01T00:00:00Z")).toEqual(starts);
+  });
+
+  test("of a time that the clocks show twice begins the first time", () => {
+    expect(startsOf("30 2 25 10 *", "Europe/Berlin", "2026-10-20T00:00:00Z", "2026-10-30T00:00:00Z")).toEqual([
+      "2026-10-25T00:30",
+    ]);
+  });
+
+  test("has the interval that began before the span", () => {
+    const schedule = { cron: "0 0 1 * *", timeZone: "UTC", durationMinutes: 7 * 1_440 };
+    const span = { fromMs: at("2026-03-07T23:59:00Z"), toMs: at("2026-03-09T00:00:00Z") };
+    expect(correctionIntervals({ reason: "r", schedule }, span)).toHaveLength(1);
+  });
+});
+
+const zones = [
+  "UTC",
+  "Europe/Berlin",
+  "Europe/Dublin",
+  "America/New_York",
+  "America/Sao_Paulo",
+  "America/St_Johns",
+  "America/Havana",
+  "Africa/Casablanca",
+  "Africa/Cairo",
+  "Asia/Kathmandu",
+  "Asia/Beirut",
+  "Asia/Kolkata",
+  "Australia/Lord_Howe",
+  "Pacific/Apia",
+  "Pacific/Chatham",
+  "Pacific/Kiritimati",
+];
+
+/** The wall clock by another way than the product's: text of a locale. */
+function clockOf(zone: string, ms: number): string {
+  return new Date(ms).toLocaleString("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" });
+}
+
+test("the instants of wall clocks are those of a search through all minutes", () => {
+  const days = fc.integer({ min: at("2016-01-01T00:00:00Z") / dayMs, max: at("2030-01-01T00:00:00Z") / dayMs });
+  fc.assert(
+    fc.property(fc.constantFrom(...zones), days, fc.integer({ min: 0, max: 95 }), (zone, day, quarter) => {
+      const wallMs = day * dayMs + quarter * 15 * minuteMs;
+      const found = instantOf(zone, wallMs);
+      const wanted = new Date(wallMs).toISOString().slice(0, 19).replace("T", " ");
+      const shown: number[] = [];
+      for (let ms = wallMs - dayMs; ms <= wallMs + dayMs; ms += 15 * minuteMs)
+        if (clockOf(zone, ms) === wanted) shown.push(ms);
+      const isSkipped = shown.length === 0;
+      // A skipped time moves by the change of the clocks: the zone shows a later time then.
+      expect(isSkipped ? wallTime(zone, found) > wallMs : found === shown[0]).toBe(true);
+      expect(wallTime(zone, found - dayMs) - (found - dayMs)).toBe(
+        isSkipped ? wallMs - found : wallTime(zone, found - dayMs) - (found - dayMs),
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test.each([
+  ["Europe/Berlin", true],
+  ["UTC", true],
+  ["America/Argentina/Ushuaia", true],
+  ["Europe/Berlim", false],
+  ["Mars/Olympus", false],
+  ["", false],
+])("the zone %s: %s", (zone, isKnown) => {
+  expect(isTimeZone(zone)).toBe(isKnown);
+});
