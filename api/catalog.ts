@@ -56,6 +56,10 @@ export const CatalogEntry = object(
     schema_version: text("Version of the catalog with the metric"),
   },
   {
+    owner: text("Team that owns the metric"),
+    contact: text("Where the owner is reached"),
+    runbook_url: text("URL of the page that says what to do when the metric is abnormal"),
+    domain: text("Business domain of the metric"),
     replaced_by: text("Metric to query instead"),
     deprecated_at: ref(Time, "Time since which the metric is deprecated"),
     sunset_at: ref(Time, "Time at which the metric is removed"),

@@ -344,7 +344,19 @@ export interface StoreTlsConfig {
 /** The server software of a store. */
 export type StoreFlavour = "Prometheus" | "Thanos" | "Mimir" | "VictoriaMetrics";
 
-export interface MetricConfig {
+/** Who owns a metric. An older operator compiles none of it. */
+export interface MetricOwnership {
+  /** Name of a team. */
+  readonly owner?: string;
+  /** Where the owner is reached. */
+  readonly contact?: string;
+  /** Absolute http or https URL. */
+  readonly runbookUrl?: string;
+  /** Business domain. */
+  readonly domain?: string;
+}
+
+export interface MetricConfig extends MetricOwnership {
   /** Id of the metric, the only name that clients use. */
   readonly id: string;
   readonly category: "slo" | "kri" | "business" | "infrastructure" | "api";

@@ -32,6 +32,10 @@ const columns: readonly Column<CatalogEntry>[] = [
   { header: "Category", cell: ({ category }) => category },
 ];
 
+function ownerColumns(named: readonly (typeof optional)[number][]): readonly Column<CatalogEntry>[] {
+  return named.map(({ name, label }) => ({ header: label, cell: (entry) => entry[name] ?? "" }));
+}
+
 type Usage = ReturnType<typeof useMetricUsage>;
 
 /** Columns of the last 24 hours, where the server counts usage. */
@@ -50,27 +54,53 @@ function usageColumns(usage: Usage): readonly Column<CatalogEntry>[] {
   ];
 }
 
-/** The metrics that the token may read, narrowed by a text and a category of the address. */
+/** Columns and filters that only catalogs with values have. */
+const optional = [
+  { name: "owner", label: "Owner" },
+  { name: "domain", label: "Domain" },
+] as const;
+
+/** The metrics whose texts and names match. */
+export function foundEntries(entries: readonly CatalogEntry[], get: (name: string) => string): readonly CatalogEntry[] {
+  const find = get("find").toLowerCase();
+  const isNamed = (entry: CatalogEntry, name: "category" | "owner" | "domain"): boolean =>
+    get(name) === "" || entry[name] === get(name);
+  return entries.filter(
+    (entry) =>
+      (["category", "owner", "domain"] as const).every((name) => isNamed(entry, name)) &&
+      [entry.metric_id, entry.description, entry.owner ?? "", entry.contact ?? "", entry.domain ?? ""].some((text) =>
+        text.toLowerCase().includes(find),
+      ),
+  );
+}
+
+/** Sorted values of the catalog; a value of the address stays a choice. */
+function valuesOf(entries: readonly CatalogEntry[], name: "category" | "owner" | "domain", chosen: string) {
+  const values = entries.flatMap((entry) => entry[name] ?? []);
+  return [...new Set(chosen === "" ? values : [...values, chosen])].sort().map((value) => ({ value, label: value }));
+}
+
+/** The metrics that the token may read, narrowed by a text, a category, an owner and a domain of the address. */
 export function CatalogTable({ entries }: { readonly entries: readonly CatalogEntry[] }): JSX.Element {
   const { get } = useQueryState();
   const usage = useMetricUsage();
-  const [find, category] = [get("find").toLowerCase(), get("category")];
-  const found = entries.filter(
-    (entry) =>
-      (category === "" || entry.category === category) &&
-      `${entry.metric_id} ${entry.description}`.toLowerCase().includes(find),
-  );
+  const found = foundEntries(entries, get);
   const cost = ({ metric_id: id }: CatalogEntry): number =>
     typeof usage === "string" ? 0 : (usage.byMetric.get(id)?.cost ?? 0);
   const shown = get("sort") === "cost" ? found.toSorted((a, b) => cost(b) - cost(a)) : found;
-  const categories = [...new Set(entries.map((entry) => entry.category))].sort();
+  const named = optional.filter(({ name }) => get(name) !== "" || entries.some((entry) => entry[name] !== undefined));
   const [name, description, ...others] = columns;
   return (
     <>
       <FilterForm
         fields={[
-          { name: "find", label: "Find", placeholder: "name or description" },
-          { name: "category", label: "Category", kind: "select", options: categories },
+          { name: "find", label: "Find", placeholder: "name, description or owner" },
+          ...[{ name: "category", label: "Category" } as const, ...named].map(({ name: field, label }) => ({
+            name: field,
+            label,
+            kind: "select" as const,
+            options: valuesOf(entries, field, get(field)),
+          })),
         ]}
         action="Find"
       />
@@ -78,7 +108,9 @@ export function CatalogTable({ entries }: { readonly entries: readonly CatalogEn
       <div class="catalog">
         <DataTable
           caption="Metrics of the catalog"
-          columns={[name, description].flatMap((column) => column ?? []).concat(usageColumns(usage), others)}
+          columns={[name, description]
+            .flatMap((column) => column ?? [])
+            .concat(usageColumns(usage), others, ownerColumns(named))}
           rows={shown}
           rowKey={({ metric_id: id }) => id}
           empty={<NoMetric isNarrowed={entries.length > 0} />}
@@ -112,7 +144,7 @@ function scopeText({ isOwn, isComplete }: UsageByMetric): string {
 
 function NoMetric({ isNarrowed }: { readonly isNarrowed: boolean }): JSX.Element {
   return isNarrowed ? (
-    <Empty title="No metrics match" why="The catalog has no metric with this text and category." />
+    <Empty title="No metrics match" why="The catalog has no metric with this text and these values." />
   ) : (
     <Empty
       title="No metrics"

@@ -33,3 +33,31 @@ export function usageByMetric({ data, meta }: UsageBody): UsageByMetric {
   const rows = data.flatMap(({ metric, ...usage }) => (metric === null ? [] : [[metric, usage] as const]));
   return { byMetric: new Map(rows), isOwn: meta.clients === "own", isComplete: meta.complete };
 }
+
+/** Days for which the readers of a metric are shown. */
+export const readerDays = 30;
+
+interface ReadersBody {
+  readonly data: readonly Pick<UsageItem, "client" | "requests">[];
+  readonly meta: UsageBody["meta"];
+}
+
+/** Clients of one metric, most requests first. */
+interface MetricReaders extends Pick<UsageByMetric, "isOwn" | "isComplete"> {
+  readonly clients: readonly { readonly client: string; readonly requests: number }[];
+}
+
+/** The clients that queried a metric; undefined until they are read, and with a server that does not count usage. */
+export function useMetricReaders(metric: string): MetricReaders | undefined {
+  const params = new URLSearchParams({ metric, group_by: "client", from: `now-${readerDays}d` });
+  const { data } = useRead<ReadersBody>(`/v1/metrics/usage?${params}`);
+  return useMemo(() => (data === undefined ? undefined : readersOf(data)), [data]);
+}
+
+/** The clients of rows, the one with the most requests first. */
+export function readersOf({ data, meta }: ReadersBody): MetricReaders {
+  const clients = data
+    .map(({ client, requests }) => ({ client: client ?? "other", requests }))
+    .toSorted((one, other) => other.requests - one.requests);
+  return { clients, isOwn: meta.clients === "own", isComplete: meta.complete };
+}

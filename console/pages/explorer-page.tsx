@@ -7,13 +7,11 @@ import { Empty } from "../components/empty.tsx";
 import { Page } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import { explorerQuery, type ExplorerQuery, refreshIntervals, timesOf } from "../explorer/explorer-query.ts";
-import { CatalogTable, metricPath } from "../explorer/catalog-table.tsx";
+import { CatalogTable } from "../explorer/catalog-table.tsx";
+import { MetricHead } from "../explorer/metric-head.tsx";
 import { QueryForm } from "../explorer/query-form.tsx";
 import { QueryView } from "../explorer/query-view.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
-import { Badge } from "../components/badge.tsx";
-import { Timestamp } from "../components/timestamp.tsx";
-import { changedQuery, pathTo } from "../router/place.ts";
 import { TimeRangePicker } from "../components/time-range.tsx";
 import { moveWindow, widenWindow, windowChange, windowOf } from "../explorer/time-window.ts";
 
@@ -79,51 +77,6 @@ function UnknownMetric({ metric }: { readonly metric: string }): JSX.Element {
       why="It is in no catalog, past its sunset, or not among the metrics of your token."
       next={<Link to="/explorer">All metrics</Link>}
     />
-  );
-}
-
-/** What a metric is, in a line. */
-function MetricHead({ entry }: { readonly entry: CatalogEntry }): JSX.Element {
-  const { get } = useQueryState();
-  const tenant = get("filter[tenant]");
-  const { description, unit, category, min_step: minStep, slo } = entry;
-  return (
-    <div class="metric-head">
-      <p>
-        {description}
-        <span class="quiet">
-          {" "}
-          · unit {unit} · {category} · smallest step {minStep}
-          {slo.length === 0 ? "" : slo.length === 1 ? " · objective " : " · objectives "}
-          {slo.map(({ name }) => (
-            <Link key={name} to={pathTo("slos", name) + changedQuery(new URLSearchParams(), { tenant })}>
-              {name}
-            </Link>
-          ))}
-        </span>
-      </p>
-      <Deprecation entry={entry} />
-    </div>
-  );
-}
-
-function Deprecation({ entry }: { readonly entry: CatalogEntry }): JSX.Element | null {
-  const { state, replaced_by: replacement, sunset_at: sunset } = entry;
-  if (state === "Active") return null;
-  return (
-    <p>
-      <Badge state={state} tone="warn" label="deprecated" />{" "}
-      {sunset === undefined ? null : (
-        <>
-          Removed on <Timestamp at={sunset} />.{" "}
-        </>
-      )}
-      {replacement === undefined ? null : (
-        <>
-          Use <Link to={metricPath(replacement)}>{replacement}</Link> instead.
-        </>
-      )}
-    </p>
   );
 }
 

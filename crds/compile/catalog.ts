@@ -1,6 +1,6 @@
 import { gracePeriodMs } from "../checks/metric-catalog.ts";
 import type { StoreEntry } from "../checks/store-references.ts";
-import type { CatalogConfig, MetricConfig, SeriesConfig, SloConfig, SourceConfig } from "../config.ts";
+import type { CatalogConfig, MetricConfig, MetricOwnership, SeriesConfig, SloConfig, SourceConfig } from "../config.ts";
 import type { MetricCatalog } from "../resource.ts";
 import type {
   MetricCatalogMetric,
@@ -85,7 +85,8 @@ function mixedIncreases(
   ];
 }
 
-function compileMetric(metric: MetricCatalogMetric, { stores, slos }: MetricCatalogSpec): MetricConfig {
+function compileMetric(metric: MetricCatalogMetric, spec: MetricCatalogSpec): MetricConfig {
+  const { stores, slos } = spec;
   const { id, category, unit, description, defaultAggregation, maxGroupBy, sensitivity, requiredRole, queryClass } =
     metric;
   return {
@@ -93,6 +94,7 @@ function compileMetric(metric: MetricCatalogMetric, { stores, slos }: MetricCata
     category,
     unit,
     description,
+    ...ownershipOf(metric, spec),
     source: compileSource(metric.source),
     intervalSeconds: intervalsOf(metric, stores),
     minStepSeconds: metric.minStepSeconds ?? minStepSecondsOf(metric, stores),
@@ -110,6 +112,15 @@ function compileMetric(metric: MetricCatalogMetric, { stores, slos }: MetricCata
       .map(({ name, objective }) => ({ name, objective }))
       .sort((one, other) => byText(one.name, other.name)),
   };
+}
+
+/** What a metric does not name is that of its catalog. */
+function ownershipOf(metric: MetricCatalogMetric, spec: MetricCatalogSpec): MetricOwnership {
+  const named = (["owner", "contact", "runbookUrl", "domain"] as const).flatMap((name) => {
+    const value = metric[name] ?? spec[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(named);
 }
 
 function scopeOf({ complianceScope }: MetricCatalogMetric): Pick<MetricConfig, "complianceScope"> {

@@ -4,6 +4,26 @@
 export interface MetricCatalogSpec {
   /** Version that responses contain as schema_version. Change it when the meaning of a metric changes. */
   readonly schemaVersion: string;
+  /**
+   * Team that owns the metric, as catalog entries and printed alerting rules name it. Name a team, not a person. For
+   * all metrics of the catalog without an owner.
+   */
+  readonly owner?: string;
+  /**
+   * Where the owner is reached, such as a channel, an address or a URL. For all metrics of the catalog without a
+   * contact.
+   */
+  readonly contact?: string;
+  /**
+   * Absolute http or https URL of the page that says what to do when the metric is abnormal. For all metrics of the
+   * catalog without a runbookUrl.
+   */
+  readonly runbookUrl?: string;
+  /**
+   * Business domain of the metric, by which the console filters the catalog. For all metrics of the catalog without a
+   * domain.
+   */
+  readonly domain?: string;
   /** Stores that the metrics are read from, each in one region. */
   readonly stores: readonly MetricCatalogStore[];
   /** Metrics, each with the id that clients use. */
@@ -275,6 +295,17 @@ export interface MetricCatalogMetric {
   readonly unit: string;
   /** Description of the metric. */
   readonly description: string;
+  /** Team that owns the metric. Name a team, not a person. Defaults to that of the catalog. */
+  readonly owner?: string;
+  /** Where the owner is reached, such as a channel, an address or a URL. Defaults to that of the catalog. */
+  readonly contact?: string;
+  /**
+   * Absolute http or https URL of the page that says what to do when the metric is abnormal. Defaults to that of the
+   * catalog.
+   */
+  readonly runbookUrl?: string;
+  /** Business domain of the metric, by which the console filters the catalog. Defaults to that of the catalog. */
+  readonly domain?: string;
   /** Series of the metric in the stores: exactly one of gauge, counter, ratio and histogram. */
   readonly source: MetricCatalogMetricSource;
   /** Names of the stores that contain the metric. Defaults to all stores of the catalog. */

@@ -108,9 +108,20 @@ export function handleMetadata(
   const found = [...readable].filter(([id]) => wanted === undefined || id === wanted);
   const { kept, warnings } = limited(found, params);
   const entries = kept.map(
-    ([id, { metric }]) => [id, [{ type: typeOf(metric), help: metric.description, unit: metric.unit }]] as const,
+    ([id, { metric }]) => [id, [{ type: typeOf(metric), help: helpOf(metric), unit: metric.unit }]] as const,
   );
   return success(Object.fromEntries(entries), {}, { warnings });
+}
+
+/** The format has no members for the owner and the runbook, and clients show the help. */
+function helpOf({ description, owner, contact, runbookUrl }: MetricConfig): string {
+  const reached = contact === undefined ? "" : ` (${contact})`;
+  const named = owner === undefined ? contact : `${owner}${reached}`;
+  return [
+    description,
+    ...(named === undefined ? [] : [`Owner: ${named}`]),
+    ...(runbookUrl === undefined ? [] : [`Runbook: ${runbookUrl}`]),
+  ].join("\n");
 }
 
 /** A ratio has a value at each time, as a gauge does. */

@@ -1,3 +1,6 @@
+import type { CatalogEntry } from "../../api/catalog.ts";
+import { foundEntries } from "../../console/explorer/catalog-table.tsx";
+import { readersOf } from "../../console/explorer/metric-usage.ts";
 import type { QueryAnswer } from "../../api/queries.ts";
 import { execFileSync } from "node:child_process";
 import { assert, constantFrom, property, string } from "fast-check";
@@ -77,6 +80,49 @@ test.each([
 ])("the cheaper query %o changes the address", (suggestion, change, words) => {
   expect(cheaperChange(suggestion)).toEqual(change);
   expect(cheaperWords(suggestion)).toBe(words);
+});
+
+const catalogEntries = [
+  {
+    metric_id: "auth_success_rate",
+    description: "Share of logins.",
+    category: "slo",
+    owner: "identity",
+    domain: "auth",
+  },
+  { metric_id: "payouts", description: "Payouts.", category: "business", owner: "payments", contact: "#money" },
+  { metric_id: "cpu_util", description: "Processors in use.", category: "infrastructure" },
+] as unknown as readonly CatalogEntry[];
+
+test.each([
+  ["", ["auth_success_rate", "payouts", "cpu_util"]],
+  ["find=IDENTITY", ["auth_success_rate"]],
+  ["find=money", ["payouts"]],
+  ["find=auth", ["auth_success_rate"]],
+  ["owner=payments", ["payouts"]],
+  ["domain=auth", ["auth_success_rate"]],
+  ["domain=auth&owner=payments", []],
+  ["category=infrastructure", ["cpu_util"]],
+])("the catalog narrowed by %o", (address, ids) => {
+  const params = new URLSearchParams(address);
+  const found = foundEntries(catalogEntries, (name) => params.get(name) ?? "");
+  expect(found.map(({ metric_id: id }) => id)).toEqual(ids);
+});
+
+test("lists the readers of a metric, most requests first", () => {
+  const meta = { clients: "all", complete: false } as const;
+  const data = [
+    { client: "a", requests: 2 },
+    { client: null, requests: 3 },
+  ];
+  expect(readersOf({ data, meta })).toEqual({
+    clients: [
+      { client: "other", requests: 3 },
+      { client: "a", requests: 2 },
+    ],
+    isOwn: false,
+    isComplete: false,
+  });
 });
 
 const answerOf = (points: QueryAnswer["data"][number]["points"]): QueryAnswer => ({

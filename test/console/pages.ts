@@ -101,10 +101,16 @@ export const pageRows: readonly PageRow[] = [
   { name: "replay-not-visible", path: "/replays/nothing", heading: "Replay nothing", sees: ["Try again"] },
   { name: "catalog", path: "/explorer", heading: "Explorer", sees: ["auth_success_rate", "Share of login attempts"] },
   {
+    name: "catalog-of-owner",
+    path: "/explorer?owner=identity",
+    heading: "Explorer",
+    sees: ["auth_success_rate", "Owner"],
+  },
+  {
     name: "explorer",
     path: "/explorer?metric=auth_success_rate&range=1h&filter%5Btenant%5D=lumen&group_by=region",
     heading: "Explorer",
-    sees: ["Estimated cost", "Data table", "region=eu", "newest sample"],
+    sees: ["Estimated cost", "Data table", "region=eu", "newest sample", "owner identity", "Runbook"],
   },
   {
     name: "explorer-without-tenant",

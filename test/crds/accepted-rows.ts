@@ -104,6 +104,19 @@ export const acceptedRows: readonly Row[] = [
     { says: "has members that are null", set: { networks: null, "endpoint.headers": null } },
   ]),
   ...rowsOf<Row>("MetricCatalog", [
+    {
+      says: "names the owner, the contact, the runbook and the domain of its metrics",
+      set: {
+        owner: "Plateforme & Réseau",
+        contact: "https://chat.example/#plateforme",
+        runbookUrl: "http://[2001:db8::1]/a?b=c#d",
+        domain: "0",
+        "metrics[0].owner": "hosts",
+        "metrics[0].contact": "#hosts",
+        "metrics[0].runbookUrl": "https://runbooks.example",
+        "metrics[0].domain": "infra-hosts",
+      },
+    },
     { says: "has only what is required", set: {} },
     {
       says: "matches by expressions, and by a text that is none",

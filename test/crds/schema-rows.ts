@@ -83,6 +83,27 @@ export const schemaRows: readonly SchemaRow[] = [
   ]),
   ...rowsOf<SchemaRow>("MetricCatalog", [
     {
+      says: "has a runbook that is no web page",
+      set: { "metrics[0].runbookUrl": "javascript:alert(1)" },
+      field: "spec.metrics[0].runbookUrl",
+      reason: "Malformed",
+      message: "runbookUrl must match ^https?://[A-Za-z0-9\\[][!-~]*$",
+    },
+    {
+      says: "has an owner of two lines",
+      set: { owner: "payments\nplatform" },
+      field: "spec.owner",
+      reason: "Malformed",
+      message: "owner must match ^[^\\x00-\\x1F\\x7F]+$",
+    },
+    {
+      says: "has a domain in capital letters",
+      set: { "metrics[0].domain": "Payments" },
+      field: "spec.metrics[0].domain",
+      reason: "Malformed",
+      message: "domain must match ^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
+    },
+    {
       says: "has no metric",
       set: { metrics: [] },
       field: "spec.metrics",

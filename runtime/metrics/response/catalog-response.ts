@@ -1,6 +1,6 @@
 import { categories, metricStates } from "../../../api/catalog.ts";
 import { metricsMax } from "../../../api/queries.ts";
-import { labelNames } from "../../../crds/config.ts";
+import { labelNames, type MetricOwnership } from "../../../crds/config.ts";
 import { accessOf, type Caller, classOf } from "../authorization/access.ts";
 import { mayRead, namedTenant, requireMetric, requireReadScope } from "../authorization/policy.ts";
 import type { MetricEntry } from "../catalog-index.ts";
@@ -78,11 +78,21 @@ function entryBody({ metric, schemaVersion }: MetricEntry): object {
     semantics: meaningsOf(metric),
     slo: metric.slos,
     state: metric.state,
+    ...ownershipBody(metric),
     ...(metric.replacedBy === undefined ? {} : { replaced_by: metric.replacedBy }),
     ...(metric.deprecatedAtMs === undefined ? {} : { deprecated_at: formatTime(metric.deprecatedAtMs) }),
     ...(metric.sunsetAtMs === undefined ? {} : { sunset_at: formatTime(metric.sunsetAtMs) }),
     ...(metric.complianceScope === undefined ? {} : { compliance_scope: metric.complianceScope }),
     schema_version: schemaVersion,
+  };
+}
+
+function ownershipBody({ owner, contact, runbookUrl, domain }: MetricOwnership): object {
+  return {
+    ...(owner === undefined ? {} : { owner }),
+    ...(contact === undefined ? {} : { contact }),
+    ...(runbookUrl === undefined ? {} : { runbook_url: runbookUrl }),
+    ...(domain === undefined ? {} : { domain }),
   };
 }
 

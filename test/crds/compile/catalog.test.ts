@@ -43,6 +43,24 @@ describe("a compiled catalog", () => {
     ]);
   });
 
+  test("names the owner of a metric, or that of its catalog", () => {
+    const changes = {
+      owner: "platform",
+      contact: "#platform",
+      runbookUrl: "https://runbooks.example/platform",
+      domain: "platform",
+      "metrics[0].owner": "hosts",
+      "metrics[0].runbookUrl": "https://runbooks.example/hosts",
+    };
+    expect(catalogWith(changes).metric).toMatchObject({
+      owner: "hosts",
+      contact: "#platform",
+      runbookUrl: "https://runbooks.example/hosts",
+      domain: "platform",
+    });
+    expect(catalogWith({}).metric).not.toHaveProperty("owner");
+  });
+
   test("holds a metric with its defaults", () => {
     expect(catalogWith({ "metrics[0].labels": ["service", "region"] }).metric).toEqual({
       id: "cpu_util",

@@ -81,7 +81,12 @@ export const metricsOfServer = {
     deprecatedAtMs: Date.parse("2025-01-01T00:00:00Z"),
     sunsetAtMs: Date.parse("2025-12-01T00:00:00Z"),
   },
-  payments: { source: { kind: "counter", increase: "Extrapolated", name: "payments_total", matchers: [] } },
+  payments: {
+    source: { kind: "counter", increase: "Extrapolated", name: "payments_total", matchers: [] },
+    owner: "payments",
+    contact: "#payments",
+    runbookUrl: "https://runbooks.example/payments",
+  },
   login: {
     source: {
       kind: "ratio",

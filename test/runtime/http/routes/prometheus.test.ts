@@ -83,6 +83,9 @@ describe("look-ups of the catalog", () => {
     expect(await dataOf(server.get(`${api}/metadata?metric=lag`))).toEqual({
       lag: [{ type: "gauge", help: expect.any(String) as string, unit: expect.any(String) as string }],
     });
+    expect(await dataOf(server.get(`${api}/metadata?metric=payments`))).toMatchObject({
+      payments: [{ help: "payments\nOwner: payments (#payments)\nRunbook: https://runbooks.example/payments" }],
+    });
     expect(Object.keys((await dataOf(server.get(`${api}/metadata?limit=1`))) as object)).toHaveLength(1);
   });
 

@@ -19,7 +19,15 @@ const metrics: readonly MetricConfig[] = [
     deprecatedAtMs: 1_767_225_600_000,
     sunsetAtMs: sunsetMs,
   }),
-  metricConfig("payouts", stores, { ...gauge, sensitivity: "finance", requiredRole: "finance-reader" }),
+  metricConfig("payouts", stores, {
+    ...gauge,
+    sensitivity: "finance",
+    requiredRole: "finance-reader",
+    owner: "payments",
+    contact: "#payments",
+    runbookUrl: "https://runbooks.example/payouts",
+    domain: "payouts",
+  }),
 ];
 const queryContext = {
   catalog: indexCatalogs(configOf(stores, metrics).catalogs),
@@ -73,6 +81,12 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
       schema_version: "2026-01-01",
       total: 1,
     });
+  });
+
+  test("has the owner of a metric that names one", () => {
+    expect(ask([["metric", "payouts"]], { roles: ["finance-reader"] }).data).toMatchObject([
+      { owner: "payments", contact: "#payments", runbook_url: "https://runbooks.example/payouts", domain: "payouts" },
+    ]);
   });
 
   test("has the sunset and the replacement of a deprecated metric", () => {
