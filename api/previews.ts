@@ -125,6 +125,36 @@ export const PreviewedQueries = object({
 });
 export type PreviewedQueries = Static<typeof PreviewedQueries>;
 
+/** Days for which the readers of what an edit removes are shown. */
+export const readerDays = 30;
+/** What of a metric an edit can remove. */
+export const previewedUses = ["metric", "aggregation", "label", "region"] as const;
+
+export const PreviewedReaders = object(
+  {
+    from: ref(Time, `Start of the window, ${readerDays} days before the request`),
+    complete: flag("False if some usage of the window may be missing"),
+    clients_shown: words(["all", "own"], "`own`: only the client of the token, which lacks the scope `metrics:usage`"),
+    omitted: count("Number of further removals"),
+    removed: list(
+      object({
+        metric: text("Metric id"),
+        what: words(previewedUses, "What is removed: the metric, or a part of it"),
+        name: nullable(text(), "Aggregation, label or region; null for the metric"),
+        clients: nullable(
+          list(object({ client: text("Client key of its tokens"), requests: count("Requests that used it") })),
+          "Clients that used it, most requests first; null if usage cannot be read",
+        ),
+        more_clients: count("Number of further clients"),
+        unknown_requests: count("Requests for the metric in hours for which its parts were not counted"),
+      }),
+      "What the edit removes from metrics",
+    ),
+  },
+  { unavailable: text("Why usage cannot be read") },
+);
+export type PreviewedReaders = Static<typeof PreviewedReaders>;
+
 /** @deprecated no response has it; the schema stays for clients that are generated from it */
 export const PreviewedFigures = object({
   delivered: count("Deliveries that succeeded"),
@@ -188,13 +218,21 @@ export const PreviewedEvents = object({
 });
 export type PreviewedEvents = Static<typeof PreviewedEvents>;
 
-export const Preview = object({
-  preview_id: text("Id of the preview"),
-  status: words(["queued", "running", "completed", "failed"], "Progress of the preview"),
-  created_at: ref(Time, "Time of the request"),
-  base: text("Digest of the configuration that the edit is compared with"),
-  resources: ref(PreviewedResources, "Changes of the configuration"),
-  events: nullable(ref(PreviewedEvents), "Effect on recorded events; null without a time range"),
-  queries: nullable(ref(PreviewedQueries), "Effect on recorded queries; null for tokens limited to certain partners"),
-  detail: nullable(text(), "Why it failed"),
-});
+export const Preview = object(
+  {
+    preview_id: text("Id of the preview"),
+    status: words(["queued", "running", "completed", "failed"], "Progress of the preview"),
+    created_at: ref(Time, "Time of the request"),
+    base: text("Digest of the configuration that the edit is compared with"),
+    resources: ref(PreviewedResources, "Changes of the configuration"),
+    events: nullable(ref(PreviewedEvents), "Effect on recorded events; null without a time range"),
+    queries: nullable(ref(PreviewedQueries), "Effect on recorded queries; null for tokens limited to certain partners"),
+    detail: nullable(text(), "Why it failed"),
+  },
+  {
+    readers: ref(
+      PreviewedReaders,
+      "Clients that used what the edit removes from metrics; absent for tokens limited to certain partners",
+    ),
+  },
+);

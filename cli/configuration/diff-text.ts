@@ -10,6 +10,7 @@ import { formatDuration } from "../../runtime/metrics/request/time.ts";
 import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
 import type { MatchEffect } from "../../runtime/preview/preview-job.ts";
 import type { FieldChange } from "../../runtime/preview/resource-changes.ts";
+import { readerLines, readerNotes, type Table } from "./reader-lines.ts";
 import { plain } from "../command-line/terminal.ts";
 
 /** `text` for a terminal, or `markdown` that a pull request shows. */
@@ -27,13 +28,6 @@ type Found = OfflinePreview | Preview;
 type Partner = MatchEffect["partners"][number];
 
 const idsShown = 3;
-
-/** Writes a table in the form of the output. */
-type Table = (
-  heads: readonly string[],
-  align: readonly string[],
-  rows: readonly (readonly string[])[],
-) => readonly string[];
 
 const queryTitles = ["Effect", "Query", "Client", "Count", "Before", "After"];
 const queryAlign = ["---", "---", "---", "---:", "---", "---"];
@@ -58,7 +52,8 @@ export function diffText(found: Found, form: TextForm): string {
   const queries = queriesOf(found);
   const recorded =
     queries === null ? [] : queryLines(queries, (heads, align, rows) => tableOf(form, { titles: heads, align }, rows));
-  const text = isDifferent(found) ? [...lines, ...more, ...recorded] : ["No difference."];
+  const affected = readerLines(found, (heads, align, rows) => tableOf(form, { titles: heads, align }, rows));
+  const text = isDifferent(found) ? [...lines, ...more, ...recorded, ...affected] : ["No difference."];
   return `${text.map((line) => plain(line).trimEnd()).join("\n")}\n`;
 }
 
@@ -78,6 +73,7 @@ export function diffNotes(found: Found): readonly string[] {
     ...(kept.length === 0 ? [] : [`${kept.length} objects on the server are not in the edit and stay: ${names}`]),
     ...(events !== null && "oldest_event" in events ? coverage(events) : []),
     ...(queries === null ? [] : [queryCoverage(queries)]),
+    ...readerNotes(found),
     "Not compared: bytes of Secrets, and names that the policy of the installation may reject.",
   ];
 }

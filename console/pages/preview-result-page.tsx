@@ -9,7 +9,7 @@ import { Timestamp } from "../components/timestamp.tsx";
 import { Page, Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import { EventEffect } from "../preview/event-effect.tsx";
-import { QueryEffect } from "../preview/query-effect.tsx";
+import { QueryEffect, ReaderEffect } from "../preview/query-effect.tsx";
 import { Link } from "../router/router.tsx";
 import { Empty } from "../components/empty.tsx";
 
@@ -41,7 +41,7 @@ function isOver({ status }: Preview): boolean {
 }
 
 function Outcome({ preview }: { readonly preview: Preview }): JSX.Element {
-  const { status, created_at: createdAt, events, queries, detail } = preview;
+  const { status, created_at: createdAt, events, queries, readers, detail } = preview;
   return (
     <>
       <Facts
@@ -58,6 +58,7 @@ function Outcome({ preview }: { readonly preview: Preview }): JSX.Element {
       </div>
       <ResourceEffect resources={preview.resources} />
       {events === null ? null : <EventEffect events={events} isOver={isOver(preview)} />}
+      {readers === undefined ? null : <ReaderEffect readers={readers} />}
       <QueryEffect queries={queries} />
     </>
   );

@@ -1,9 +1,10 @@
-import type { PreviewedQueries } from "../../api/previews.ts";
+import type { PreviewedQueries, PreviewedReaders } from "../../api/previews.ts";
 import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { formatNumber, formatSeconds, formatTime } from "../components/format.ts";
+import { readerDays } from "../explorer/metric-usage.ts";
 import { Section } from "../components/page.tsx";
 
 type Shape = PreviewedQueries["shapes"][number];
@@ -37,6 +38,49 @@ export function QueryEffect({ queries }: { readonly queries: PreviewedQueries | 
       )}
     </Section>
   );
+}
+
+type Removal = PreviewedReaders["removed"][number];
+
+/** The clients that used what the edit removes from metrics. */
+export function ReaderEffect({ readers }: { readonly readers: PreviewedReaders }): JSX.Element | null {
+  if (readers.removed.length === 0) return null;
+  const { unavailable, complete, clients_shown: shown, removed } = readers;
+  const limits = [
+    ...(unavailable === undefined ? [] : [`Clients are unknown: ${unavailable}.`]),
+    ...(unavailable !== undefined || complete ? [] : ["Some usage may be missing."]),
+    ...(shown === "all" ? [] : ["Only your client is shown."]),
+  ];
+  const isSure = complete && shown === "all";
+  return (
+    <Section title="Clients of what is removed" lead={[`The last ${readerDays} days.`, ...limits].join(" ")}>
+      <DataTable
+        caption="Clients of what is removed"
+        rows={removed}
+        rowKey={({ metric, what, name }) => `${metric} ${what} ${name ?? ""}`}
+        columns={[
+          { header: "Metric", cell: ({ metric }) => metric },
+          { header: "Removed", cell: ({ what, name }) => (name === null ? what : `${what} ${name}`) },
+          { header: "Clients", cell: (removal) => clientsText(removal, isSure) },
+        ]}
+      />
+    </Section>
+  );
+}
+
+/** "None" only if all usage is known. */
+export function clientsText(
+  { clients, more_clients: more, unknown_requests: unknown }: Removal,
+  isSure: boolean,
+): string {
+  if (clients === null) return "unknown";
+  const parts = [
+    ...clients.map(({ client, requests }) => `${client} (${formatNumber(requests)})`),
+    ...(more === 0 ? [] : [`${formatNumber(more)} more`]),
+    ...(unknown === 0 ? [] : [`at most ${formatNumber(unknown)} requests of unknown clients`]),
+  ];
+  if (parts.length > 0) return parts.join(", ");
+  return isSure ? "none" : "none known";
 }
 
 function coverageOf({ judged, since, pods }: PreviewedQueries): string {

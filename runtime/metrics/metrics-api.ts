@@ -1,5 +1,5 @@
 // The interface of the metrics API, with its requests and responses. It has no code.
-import type { PreviewedQueries } from "../../api/previews.ts";
+import type { PreviewedQueries, PreviewedReaders } from "../../api/previews.ts";
 import type { UsageAnswer } from "../../api/usage.ts";
 import type { LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
 import type { ApiError } from "../errors/api-error.ts";
@@ -12,6 +12,13 @@ import type { MetricSelector, SelectorsRequest, SelectorsResult } from "./reques
 export interface QueryReader {
   readonly tenants: readonly string[];
   readonly metrics: readonly string[];
+}
+
+/** The rights of the caller of a preview to usage. */
+export interface UsageReader extends QueryReader {
+  readonly client: string;
+  /** True with the scope `metrics:usage`. */
+  readonly seesAllUsage: boolean;
 }
 
 /** The context of one request. */
@@ -220,6 +227,8 @@ export interface MetricsApi {
   usage(params: Parameters, caller: Caller, context: RequestContext): Promise<UsageResponse>;
   /** The effect of another configuration on recorded queries of all pods. */
   judgeEdit(before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader): Promise<PreviewedQueries>;
+  /** The clients that used what another configuration removes from metrics. */
+  removedUses(before: RuntimeConfig, after: RuntimeConfig, reader: UsageReader): Promise<PreviewedReaders>;
   /** Applies another configuration to all later requests. */
   apply(config: RuntimeConfig): void;
   /** Stores the usage that is not stored yet. */

@@ -21,19 +21,23 @@ export function configIdentity({ partners, catalogs, quotas }: RuntimeConfig): s
 export interface EffectDeps {
   /** @default no queries are recorded */
   readonly judgeEdit?: MetricsApi["judgeEdit"] | undefined;
+  /** @default usage is not shown */
+  readonly removedUses?: MetricsApi["removedUses"] | undefined;
 }
 
 /** The effects of an edit that need no events. A caller that is narrowed to partners sees none on queries. */
 export async function effectsOf(
-  { judgeEdit }: EffectDeps,
+  { judgeEdit, removedUses }: EffectDeps,
   base: RuntimeConfig,
   edited: EditedConfig,
   caller: PreviewCaller,
-): Promise<Pick<PreviewJob, "effect" | "queries">> {
+): Promise<Pick<PreviewJob, "effect" | "queries" | "readers">> {
   const effect = resourceEffect(base, edited, caller);
-  const { tenants, metrics } = caller;
-  if (judgeEdit === undefined || metrics === undefined || isNarrowed(caller)) return { effect };
-  return { effect, queries: await judgeEdit(base, edited.config, { tenants, metrics }) };
+  const { client, tenants, metrics, seesAllUsage = false } = caller;
+  if (metrics === undefined || isNarrowed(caller)) return { effect };
+  const queries = await judgeEdit?.(base, edited.config, { tenants, metrics });
+  const readers = await removedUses?.(base, edited.config, { client, tenants, metrics, seesAllUsage });
+  return { effect, ...(queries && { queries }), ...(readers && { readers }) };
 }
 
 interface Access extends PartnerAccess {

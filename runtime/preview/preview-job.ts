@@ -3,6 +3,7 @@ import type {
   PreviewedAttempts,
   PreviewedEvents,
   PreviewedQueries,
+  PreviewedReaders,
   PreviewedResources,
 } from "../../api/previews.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/partner-access.ts";
@@ -17,6 +18,8 @@ export interface PreviewCaller extends PartnerAccess {
   readonly tenants: readonly string[];
   /** Metrics of which recorded queries are shown; `*`: all. @default none */
   readonly metrics?: readonly string[];
+  /** True if the usage of all clients is shown. @default only that of the client */
+  readonly seesAllUsage?: boolean;
 }
 
 /** The events of a preview. */
@@ -40,6 +43,8 @@ export interface PreviewJob extends PreviewCaller {
   readonly effect: PreviewedResources;
   /** Absent for a caller who may see no queries. */
   readonly queries?: PreviewedQueries;
+  /** Absent for a caller who may see no queries. */
+  readonly readers?: PreviewedReaders;
   /** Absent without a window: only resources are compared. Unix milliseconds by JetStream's clock. */
   readonly window?: PreviewWindow;
   /** Sequence of the next event; 0 before the first. */
@@ -69,7 +74,7 @@ export function isOver({ status }: Pick<PreviewJob, "status">): boolean {
 /** True when a caller may read a preview, which requires access to all its tenants and partners. */
 export function mayReadPreview(job: PreviewJob, caller: PreviewCaller): boolean {
   const mayReadTenants = job.tenants.every((tenant) => includesTenant(caller.tenants, tenant));
-  if (!mayReadMetrics(job, caller)) return false;
+  if (!mayReadMetrics(job, caller) || !mayReadReaders(job, caller)) return false;
   if (!isNarrowed(caller)) return mayReadTenants;
   return mayReadTenants && isNarrowed(job) && job.partners.every((label) => mayNamePartner(caller, label));
 }
@@ -79,11 +84,18 @@ function mayReadMetrics({ queries, metrics = [] }: PreviewJob, caller: PreviewCa
   return queries === undefined || own.includes("*") || metrics.every((id) => own.includes(id));
 }
 
+/** Usage is that of all clients, or of the client that requested the preview. */
+function mayReadReaders({ readers, client }: PreviewJob, caller: PreviewCaller): boolean {
+  if (readers === undefined || readers.removed.length === 0) return true;
+  return caller.seesAllUsage === true || (client === caller.client && readers.clients_shown === "own");
+}
+
 /** The response for a caller. */
 export function previewResponse(job: PreviewJob): Preview {
-  const { id, status, createdAt, base, effect, queries = null, detail = null } = job;
+  const { id, status, createdAt, base, effect, queries = null, detail = null, readers } = job;
   const events = eventEffect(job);
-  return { preview_id: id, status, created_at: createdAt, base, resources: effect, events, queries, detail };
+  const about = { preview_id: id, status, created_at: createdAt, base };
+  return { ...about, resources: effect, events, queries, detail, ...(readers === undefined ? {} : { readers }) };
 }
 
 function eventEffect(job: PreviewJob): PreviewedEvents | null {

@@ -44,6 +44,8 @@ export interface PreviewDeps {
   readonly log: Log;
   /** Judges recorded queries. @default no queries are recorded */
   readonly judgeEdit?: MetricsApi["judgeEdit"];
+  /** Reads who used what an edit removes. @default usage is not shown */
+  readonly removedUses?: MetricsApi["removedUses"];
 }
 
 /** Previews that have not ended, of the whole installation. They run in sequence. */
@@ -133,6 +135,7 @@ async function newJob(deps: PreviewDeps, request: PreviewRequest, caller: Previe
     client: caller.client,
     tenants: [...new Set(caller.tenants)],
     ...(caller.metrics === undefined ? {} : { metrics: caller.metrics }),
+    ...(caller.seesAllUsage === true ? { seesAllUsage: true } : {}),
     ...partnersOf(caller),
     status: "queued",
     base: configIdentity(base),
@@ -171,6 +174,7 @@ function createRunner(deps: PreviewDeps, store: PreviewStore, ending: AbortSigna
   const run: RunDeps = {
     config,
     judgeEdit: deps.judgeEdit,
+    removedUses: deps.removedUses,
     scan: (tenants, range) =>
       openHeaderScan(nats, layout.streams.events, {
         subjects: tenants.map((tenant) => layout.event(tenant, "*")),

@@ -86,6 +86,7 @@ export async function startEngines(
     log,
     config: () => status.applied?.state.config ?? config,
     judgeEdit: (...edit) => metrics.judgeEdit(...edit),
+    removedUses: (...edit) => metrics.removedUses(...edit),
   });
   shutdown.add("previews", async () => previews.stop());
   return { natsUrl: access.servers.join(","), engine, metrics, previews };

@@ -201,7 +201,8 @@ const table = `
       metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/
       metrics/planning/ metrics/merge/ metrics/cache/ metrics/reads/ metrics/slo/
   runtime/metrics/usage/ <
-      api/ crds/ limits/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/admission/
+      api/ crds/ limits/ pods/ errors/ metrics/request/ metrics/catalog-index.ts metrics/authorization/
+      metrics/metrics-api.ts metrics/planning/ metrics/admission/
   runtime/metrics/api/ <
       api/ limits/ crds/ tracing/ pods/ errors/ stores/limits/ stores/store.ts stores/read-middleware.ts
       metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/

@@ -1,5 +1,6 @@
 import type { CatalogEntry } from "../../api/catalog.ts";
 import { foundEntries } from "../../console/explorer/catalog-table.tsx";
+import { clientsText } from "../../console/preview/query-effect.tsx";
 import { readersOf } from "../../console/explorer/metric-usage.ts";
 import type { QueryAnswer } from "../../api/queries.ts";
 import { execFileSync } from "node:child_process";
@@ -107,6 +108,17 @@ test.each([
   const params = new URLSearchParams(address);
   const found = foundEntries(catalogEntries, (name) => params.get(name) ?? "");
   expect(found.map(({ metric_id: id }) => id)).toEqual(ids);
+});
+
+test.each([
+  [{ clients: [{ client: "shop", requests: 1200 }], more_clients: 2 }, true, "shop (1,200), 2 more"],
+  [{ clients: [], unknown_requests: 3 }, true, "at most 3 requests of unknown clients"],
+  [{ clients: [] }, true, "none"],
+  [{ clients: [] }, false, "none known"],
+  [{ clients: null }, true, "unknown"],
+])("the clients of what an edit removes: %o, all usage known: %s", (some, isSure, text) => {
+  const removal = { metric: "a", what: "metric", name: null, more_clients: 0, unknown_requests: 0 } as const;
+  expect(clientsText({ ...removal, ...some }, isSure)).toBe(text);
 });
 
 test("lists the readers of a metric, most requests first", () => {

@@ -1,4 +1,6 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
+import { type Caller, usageScope } from "../../metrics/authorization/access.ts";
+import type { PreviewCaller } from "../../preview/preview-job.ts";
 import type { Previews } from "../../preview/previews.ts";
 import { pathParameter, type Operation, type OperationHeader } from "../openapi/operation.ts";
 import { requirePartners, type Route } from "../server/route.ts";
@@ -49,6 +51,10 @@ const readPreviewOperation: Operation = {
 /** Largest edit of one request. */
 export const previewBytesMax = 4 * 1024 * 1024;
 
+function withUsage(caller: Caller): PreviewCaller {
+  return { ...caller, seesAllUsage: caller.scopes.includes(usageScope) };
+}
+
 /** Previews of edits. */
 export function previewRoutes(previews: Previews, partnersClaim: PartnersClaim = "Optional"): readonly Route[] {
   const scopes = ["admin:preview"];
@@ -60,7 +66,7 @@ export function previewRoutes(previews: Previews, partnersClaim: PartnersClaim =
       operation: startPreviewOperation,
       bodyBytesMax: previewBytesMax,
       handle: async ({ body, caller }) => {
-        const preview = await previews.start(body, caller);
+        const preview = await previews.start(body, withUsage(caller));
         return { status: preview.status === "completed" ? 200 : 202, headers: deprecation, body: preview };
       },
     },
@@ -72,7 +78,7 @@ export function previewRoutes(previews: Previews, partnersClaim: PartnersClaim =
       handle: async ({ path, caller }) => ({
         status: 200,
         headers: deprecation,
-        body: await previews.get(path["id"] ?? "", caller),
+        body: await previews.get(path["id"] ?? "", withUsage(caller)),
       }),
     },
   ];

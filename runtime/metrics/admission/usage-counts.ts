@@ -1,5 +1,6 @@
 import type { QueryClass } from "../../../crds/config.ts";
 import type { Plan } from "../planning/plan.ts";
+import { addUses, type MetricUses, usesOf } from "../planning/metric-uses.ts";
 import type { Costs } from "./cost.ts";
 
 /** What a row of usage is about. */
@@ -34,8 +35,16 @@ export interface UsageSums {
 /** Names of the sums, in the order in which they are stored. */
 export const usageSums = ["requests", "points", "cachedPoints", "bytes", "estimate", "cost"] as const;
 
+/** What is added to a row. */
+export interface AddedUsage extends Partial<UsageSums> {
+  readonly uses?: MetricUses | undefined;
+}
+
 /** One row of usage. In the rows beyond a bound, client and metric are empty, and finally the tenant. */
-export interface UsageRow extends UsageKey, UsageSums {}
+export interface UsageRow extends UsageKey, UsageSums {
+  /** Undefined in rows of earlier versions, which do not count uses, and in those of others. */
+  uses?: Map<string, number> | undefined;
+}
 
 /** Rows by what they are about, at most as many as their bound. Beyond it, clients and metrics are summed as others. */
 export class UsageRows {
@@ -51,10 +60,11 @@ export class UsageRows {
   }
 
   /** Adds sums to their row, which it returns. @param rowsMax at least ten times the number of classes */
-  add(key: UsageKey, sums: Partial<UsageSums>, rowsMax: number): UsageRow {
+  add(key: UsageKey, sums: AddedUsage, rowsMax: number): UsageRow {
     const text = key.text ?? usageKeyText(key);
     const row = this.#rows.get(text) ?? this.#newRow(key, text, rowsMax);
     addUsage(row, sums);
+    if (sums.uses !== undefined && row.metric !== "") row.uses = addUses(row.uses, sums.uses);
     return row;
   }
 
@@ -131,7 +141,7 @@ export class UsageCounts {
   }
 
   /** Adds to a row of the current hour. */
-  add(key: UsageKey, sums: Partial<UsageSums>): void {
+  add(key: UsageKey, sums: AddedUsage): void {
     const hour = Math.floor(this.#now() / hourMs);
     const rows = this.#hours.get(hour) ?? this.#open(hour);
     rows.add(key, sums, takenRowsMax);
@@ -168,7 +178,7 @@ export class UsageCounts {
 }
 
 /** Receives the usage of admitted requests. */
-export type CountUsage = (key: UsageKey, sums: Partial<UsageSums>) => void;
+export type CountUsage = (key: UsageKey, sums: AddedUsage) => void;
 
 /** The charge of a query, and the share of its points that were not cached. */
 export interface ChargedQuery {
@@ -181,6 +191,8 @@ interface MetricOfPlan {
   readonly key: UsageKey;
   /** A point counts once for each range query. */
   readonly points: number;
+  /** Each once. */
+  readonly uses: MetricUses;
 }
 
 /** The metrics of a plan, which a repeat query has again. */
@@ -197,11 +209,12 @@ export function rememberMetrics(): (plan: Plan, client: string) => readonly Metr
 
 function metricsOf({ query, grid, parts }: Plan, client: string): readonly MetricOfPlan[] {
   const { tenant, quota, metrics } = query;
-  return metrics.map(({ entry }) => {
+  return metrics.map((queried) => {
+    const { entry } = queried;
     const key = { client, tenant, metric: entry.metric.id, queryClass: quota.queryClass };
     const own = parts.filter(({ metric }) => metric.entry.metric.id === key.metric);
     const ranges = own.reduce((sum, part) => sum + part.ranges.length, 0);
-    return { key: { ...key, text: usageKeyText(key) }, points: grid.count * ranges };
+    return { key: { ...key, text: usageKeyText(key) }, points: grid.count * ranges, uses: usesOf(query, queried) };
   });
 }
 
@@ -209,11 +222,11 @@ function metricsOf({ query, grid, parts }: Plan, client: string): readonly Metri
 export function usageOf(
   metrics: readonly MetricOfPlan[],
   { costs, share, estimates }: ChargedQuery & { readonly estimates: Costs | undefined },
-): readonly { readonly key: UsageKey; readonly sums: UsageSums }[] {
-  return metrics.map(({ key, points }) => {
+): readonly { readonly key: UsageKey; readonly sums: UsageSums & AddedUsage }[] {
+  return metrics.map(({ key, points, uses }) => {
     const cachedPoints = points - Math.round(points * share);
     const [estimate, cost] = [estimates?.get(key.metric) ?? 0, costs.get(key.metric) ?? 0];
-    return { key, sums: { requests: 1, points, cachedPoints, bytes: 0, estimate, cost } };
+    return { key, sums: { requests: 1, uses, points, cachedPoints, bytes: 0, estimate, cost } };
   });
 }
 

@@ -51,6 +51,7 @@ import { createSloHandler } from "../slo/handle-slo.ts";
 import { indexSlos, type SloEntry } from "../slo/slo-selection.ts";
 import { handleBulk } from "./handle-bulk.ts";
 import { readUsage } from "../usage/read-usage.ts";
+import { readRemovedUses, removedUses } from "../usage/removed-uses.ts";
 import type { UsageStore } from "../usage/usage-message.ts";
 import { readUsageQuery } from "../usage/usage-query.ts";
 import { UsageRecorder } from "../usage/usage-recorder.ts";
@@ -194,7 +195,7 @@ function usageReads(
   { admission, recorder }: ReturnType<typeof createParts>,
   store: UsageStore | undefined,
   queryContext: () => QueryContext,
-): Pick<MetricsApi, "usage" | "stopUsage"> {
+): Pick<MetricsApi, "usage" | "removedUses" | "stopUsage"> {
   const limited = createConcurrencyLimit(
     usageReadsMax,
     `more than ${usageReadsMax} reads of usage are in progress in this pod; retry later`,
@@ -207,6 +208,10 @@ function usageReads(
         const body = await limited(() => readUsage(query, caller, { store, queryContext: queryContext() }));
         return { status: 200, headers: noStore, body };
       });
+    },
+    async removedUses(before, after, reader) {
+      const removed = removedUses(before, after);
+      return limited(() => readRemovedUses(removed, reader, store, Date.now()));
     },
     stopUsage: (remainingMs) => recorder.stop(remainingMs),
   };

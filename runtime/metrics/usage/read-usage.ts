@@ -24,11 +24,11 @@ interface UsageSources {
 }
 
 /** What a caller sees of the rows. */
-interface View {
+export interface UsageView {
   /** True for all clients; otherwise only the caller. */
   readonly isOfAll: boolean;
   readonly client: string;
-  readonly access: Access;
+  readonly access: Pick<Access, "tenants" | "metrics">;
 }
 
 /**
@@ -41,7 +41,7 @@ export async function readUsage(query: UsageQuery, caller: Caller, sources: Usag
   const { store, queryContext } = sources;
   if (store === undefined) throw new ApiError("usage_unavailable", "this installation does not store usage");
   const isOfAll = caller.scopes.includes(usageScope);
-  const view: View = { isOfAll, client: caller.client, access: accessOf(caller, queryContext.quotas) };
+  const view: UsageView = { isOfAll, client: caller.client, access: accessOf(caller, queryContext.quotas) };
   const found = await collect(query, view, store).catch((error: unknown) => {
     if (error instanceof ApiError) throw error;
     throw new ApiError("usage_unavailable", "usage cannot be read from NATS; retry later", { cause: error });
@@ -49,12 +49,9 @@ export async function readUsage(query: UsageQuery, caller: Caller, sources: Usag
   return responseOf(query, view, found);
 }
 
-interface Found {
+interface Found extends ScannedUsage {
   readonly groups: readonly Summed[];
   readonly total: UsageSums;
-  /** Unix milliseconds since which all pods counted. */
-  readonly completeSinceMs: number;
-  readonly lost: number;
   /** True if usage of the caller may be among others that it does not see. */
   readonly hasHidden: boolean;
 }
@@ -65,67 +62,82 @@ interface Summed {
   readonly sums: UsageSums;
 }
 
-async function collect(query: UsageQuery, view: View, store: UsageStore): Promise<Found> {
-  const createdAtMs = await store.createdAtMs();
-  if (createdAtMs === undefined) throw new Error("the stream of usage is missing");
+async function collect(query: UsageQuery, view: UsageView, store: UsageStore): Promise<Found> {
   const fold = new Fold(query, view);
-  for await (const { hour, payload } of store.read(query.fromHour * hourMs - marginMs)) {
-    const message = decodeUsage(payload);
-    if (message === undefined) fold.skip(hour);
-    else await slices.collect(fold.add(hour, message));
-  }
-  return fold.found(createdAtMs);
+  const scanned = await scanUsage(store, query, (hour, row) => fold.add(hour, row));
+  return { ...fold.found(), ...scanned };
 }
 
-/** Adds messages to the rows of a response. */
+/** Hours of stored usage. */
+type UsageHours = Pick<UsageQuery, "fromHour" | "toHour">;
+
+/** What the rows of a window may lack. */
+export interface ScannedUsage {
+  /** Unix milliseconds since which all pods counted. */
+  readonly completeSinceMs: number;
+  /** Requests that were counted and not stored. */
+  readonly lost: number;
+}
+
+/** Reads the rows of a window, in steps with pauses for other requests. @throws Error when NATS does not respond */
+export async function scanUsage(
+  store: UsageStore,
+  { fromHour, toHour }: UsageHours,
+  add: (hour: UsageHour, row: UsageRow) => void,
+): Promise<ScannedUsage> {
+  const createdAtMs = await store.createdAtMs();
+  if (createdAtMs === undefined) throw new Error("the stream of usage is missing");
+  const isInWindow = (hour: UsageHour): boolean => hour >= fromHour && hour < toHour;
+  let [completeSinceMs, lost] = [createdAtMs, 0];
+  for await (const { hour, payload } of store.read(fromHour * hourMs - marginMs)) {
+    const message = decodeUsage(payload);
+    lost += lostIn(message, isInWindow);
+    if (!isInWindow(hour)) continue;
+    // A message of another version may have rows of its hour. What a pod did not count after the window is missing in
+    // the messages of those hours.
+    completeSinceMs = Math.max(completeSinceMs, message?.uncountedUntilMs ?? (hour + 1) * hourMs);
+    if (message !== undefined) await slices.collect(eachOf(message.rows, (row) => add(hour, row)));
+  }
+  return { completeSinceMs, lost };
+}
+
+function lostIn(message: UsageMessage | undefined, isInWindow: (hour: UsageHour) => boolean): number {
+  const own = message?.lost.filter(([hour]) => isInWindow(hour)) ?? [];
+  return own.reduce((sum, [, requests]) => sum + requests, 0);
+}
+
+function* eachOf(rows: readonly UsageRow[], add: (row: UsageRow) => void): Generator<void> {
+  for (const [index, row] of rows.entries()) {
+    add(row);
+    if (index % rowsAtOnce === rowsAtOnce - 1) yield;
+  }
+}
+
+/** Adds stored rows to those of a response. */
 class Fold {
   readonly #query: UsageQuery;
-  readonly #view: View;
+  readonly #view: UsageView;
   /** Sums by the start of the interval, then by the names of the groups. */
   readonly #starts = new Map<UsageHour, Map<string, UsageSums>>();
   #count = 0;
   readonly #total = noSums();
-  #uncountedUntilMs = 0;
-  #lost = 0;
   #hasHidden = false;
 
-  constructor(query: UsageQuery, view: View) {
+  constructor(query: UsageQuery, view: UsageView) {
     this.#query = query;
     this.#view = view;
   }
 
-  /** A message of another version may have rows of the window. */
-  skip(hour: UsageHour): void {
-    if (this.#isInWindow(hour)) this.#uncountedUntilMs = Math.max(this.#uncountedUntilMs, (hour + 1) * hourMs);
-  }
-
-  /** Adds some rows for each item that is taken. */
-  *add(hour: UsageHour, { rows, uncountedUntilMs, lost }: UsageMessage): Generator<void> {
-    for (const [lostHour, requests] of lost) if (this.#isInWindow(lostHour)) this.#lost += requests;
-    if (!this.#isInWindow(hour)) return;
-    // What a pod did not count after the window is missing in the messages of those hours.
-    this.#uncountedUntilMs = Math.max(this.#uncountedUntilMs, uncountedUntilMs);
-    for (const [index, row] of rows.entries()) {
-      this.#addRow(hour, row);
-      if (index % rowsAtOnce === rowsAtOnce - 1) yield;
-    }
-  }
-
-  found(createdAtMs: number): Found {
-    const completeSinceMs = Math.max(createdAtMs, this.#uncountedUntilMs);
+  found(): Omit<Found, keyof ScannedUsage> {
     const groups = [...this.#starts].flatMap(([start, own]) =>
       [...own].map(([key, sums]) => ({ start, names: key.split("\n").slice(0, -1), sums })),
     );
-    return { groups, total: this.#total, completeSinceMs, lost: this.#lost, hasHidden: this.#hasHidden };
+    return { groups, total: this.#total, hasHidden: this.#hasHidden };
   }
 
-  #isInWindow(hour: UsageHour): boolean {
-    return hour >= this.#query.fromHour && hour < this.#query.toHour;
-  }
-
-  #addRow(hour: UsageHour, row: UsageRow): void {
+  add(hour: UsageHour, row: UsageRow): void {
     const isOther = row.client === "" && row.metric === "";
-    if (!maySee(row, isOther, this.#view)) {
+    if (!maySeeUsage(row, isOther, this.#view)) {
       this.#hasHidden ||= isOther;
       return;
     }
@@ -156,7 +168,8 @@ class Fold {
   }
 }
 
-function maySee({ client, tenant, metric }: UsageRow, isOther: boolean, view: View): boolean {
+/** Tests if a row is visible. @param isOther true for a row beyond the bound */
+export function maySeeUsage({ client, tenant, metric }: UsageRow, isOther: boolean, view: UsageView): boolean {
   const { isOfAll, access } = view;
   const isTenant = tenant === "" ? access.tenants === "every" : allows(access.tenants, tenant);
   if (isOther) return isOfAll && isTenant && access.metrics === "every";
@@ -173,7 +186,7 @@ function noSums(): UsageSums {
   return { requests: 0, points: 0, cachedPoints: 0, bytes: 0, estimate: 0, cost: 0 };
 }
 
-function responseOf(query: UsageQuery, { isOfAll, access }: View, found: Found): UsageAnswer {
+function responseOf(query: UsageQuery, { isOfAll, access }: UsageView, found: Found): UsageAnswer {
   const { fromHour, toHour, stepHours, groupBy } = query;
   const { completeSinceMs, lost, hasHidden } = found;
   const groups = found.groups.toSorted(inOrder);

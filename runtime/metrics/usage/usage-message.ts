@@ -42,6 +42,8 @@ interface StoredForm extends Omit<UsageMessage, "rows"> {
   readonly texts: readonly string[];
   /** Places of client, tenant and metric in the texts, the place of the class, then the sums. */
   readonly rows: readonly number[];
+  /** Of each row: place of a use in the texts, its requests, and so on. Absent in messages of earlier versions. */
+  readonly uses?: readonly (readonly number[])[];
 }
 
 const form = 1;
@@ -67,7 +69,8 @@ export function encodeUsage({ rows, ...about }: UsageMessage): Uint8Array {
     queryClasses.indexOf(row.queryClass),
     ...usageSums.map((name) => row[name]),
   ]);
-  const stored: StoredForm = { form, ...about, texts: [...places.keys()], rows: numbers };
+  const uses = rows.map(({ uses: own = [] }) => [...own].flatMap(([name, requests]) => [placeOf(name), requests]));
+  const stored: StoredForm = { form, ...about, texts: [...places.keys()], rows: numbers, uses };
   return deflateRawSync(JSON.stringify(stored), { level });
 }
 
@@ -75,9 +78,14 @@ export function encodeUsage({ rows, ...about }: UsageMessage): Uint8Array {
 export function decodeUsage(payload: Uint8Array): UsageMessage | undefined {
   const stored = parse(payload);
   if (stored?.form !== form) return undefined;
-  const { texts, rows: numbers, uncountedUntilMs, lost } = stored;
+  const { texts, rows: numbers, uses, uncountedUntilMs, lost } = stored;
   const rows: UsageRow[] = [];
-  for (let start = 0; start + rowLength <= numbers.length; start += rowLength) rows.push(rowAt(numbers, start, texts));
+  for (let start = 0; start + rowLength <= numbers.length; start += rowLength) {
+    const own = uses?.[rows.length] ?? [];
+    rows.push(
+      own.length === 0 ? rowAt(numbers, start, texts) : { ...rowAt(numbers, start, texts), uses: usesAt(own, texts) },
+    );
+  }
   return { rows, uncountedUntilMs, lost };
 }
 
@@ -96,6 +104,13 @@ function rowAt(numbers: readonly number[], start: number, texts: readonly string
     estimate: Number(numbers[sums + 4]),
     cost: Number(numbers[sums + 5]),
   };
+}
+
+function usesAt(numbers: readonly number[], texts: readonly string[]): Map<string, number> {
+  const uses = new Map<string, number>();
+  for (let start = 0; start + 1 < numbers.length; start += 2)
+    uses.set(textAt(texts, numbers[start]), Number(numbers[start + 1]));
+  return uses;
 }
 
 function textAt(texts: readonly string[], place = 0): string {

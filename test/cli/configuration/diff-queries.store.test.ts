@@ -46,6 +46,29 @@ test("diff says which recorded query an edit refuses, and the applied edit refus
   expect(text.stdout).toContain("2 recorded queries: 1 would be rejected");
   expect(text.stderr).toContain("Queries: 2 of 2 compared");
 
+  const finance = await installation.token({ scope: "admin:preview metrics:usage" });
+  const readers = await waitFor(
+    async () => {
+      const own = { HELIOGRAPH_TOKEN: finance, HELIOGRAPH_URL: line.url };
+      const { stdout: json } = await runProgram(["diff", edited, "-o", "json"], { environment: own });
+      const found = (JSON.parse(json) as Preview).readers;
+      return (found?.removed[0]?.clients?.length ?? 0) > 0 ? found : undefined;
+    },
+    { timeoutMs: 20_000, what: "stored usage" },
+  );
+  expect(readers).toMatchObject({ clients_shown: "all", complete: false });
+  expect(readers.removed).toEqual([
+    {
+      metric: "cpu_util",
+      what: "label",
+      name: "service",
+      clients: [{ client: expect.any(String) as string, requests: 1 }],
+      more_clients: 0,
+      unknown_requests: 0,
+    },
+  ]);
+  expect(text.stderr).toContain("Only your client is shown; a token with metrics:usage sees all clients.");
+
   await installation.write("catalog.yaml", narrower);
   const refusal = async (): Promise<unknown> => {
     const { status, body } = await get(`${url}&group_by=service&filter[service]=api`, reader);

@@ -1,4 +1,4 @@
-import type { Preview, PreviewedQueries } from "../../../api/previews.ts";
+import type { Preview, PreviewedQueries, PreviewedReaders } from "../../../api/previews.ts";
 import { expect, test } from "vitest";
 import { diffNotes, diffText } from "../../../cli/configuration/diff-text.ts";
 
@@ -73,4 +73,64 @@ test("a difference without recorded queries has no sentence about them", () => {
   const none = { ...found, queries: { ...queries, seen: 0, judged: 0, refused: 0, dearer: 0, shapes: [] } };
   expect(diffText(none, "text")).not.toContain("queries");
   expect(diffText({ ...found, queries: null }, "text")).not.toContain("queries");
+});
+
+const readers: PreviewedReaders = {
+  from: "2026-01-01T12:00:00.000Z",
+  complete: true,
+  clients_shown: "all",
+  omitted: 0,
+  removed: [
+    {
+      metric: "lag",
+      what: "metric",
+      name: null,
+      clients: [
+        { client: "shop", requests: 120 },
+        { client: "bot|1", requests: 1 },
+      ],
+      more_clients: 3,
+      unknown_requests: 0,
+    },
+    { metric: "cpu_util", what: "label", name: "psp", clients: [], more_clients: 0, unknown_requests: 0 },
+  ],
+};
+const cellsOf = (given: PreviewedReaders): readonly (readonly string[])[] =>
+  diffText({ ...found, readers: given }, "text")
+    .split("\n")
+    .map((line) => line.split(/ {2,}/u));
+
+test("a difference names the clients that used what is removed", () => {
+  const cells = cellsOf(readers);
+  expect(cells).toContainEqual(["Clients in the last 30 days of what is removed:"]);
+  expect(cells).toContainEqual(["lag", "shop", "120"]);
+  expect(cells).toContainEqual(["lag", "3 more clients"]);
+  expect(cells).toContainEqual(["cpu_util, label psp", "none", "0"]);
+  expect(diffText({ ...found, readers }, "markdown")).toContain(String.raw`| lag | bot\|1 | 1 |`);
+  expect(diffNotes({ ...found, readers }).join()).not.toMatch(/incomplete|Only your client/u);
+});
+
+test.each<[string, Partial<PreviewedReaders>, RegExp]>([
+  ["usage may be missing", { complete: false }, /Usage since 2026-01-01T12:00:00.000Z is incomplete/u],
+  ["the token sees its own usage", { clients_shown: "own" }, /Only your client is shown/u],
+])("a difference never says none if %s", (_name, change, note) => {
+  const some = { ...readers, ...change };
+  expect(cellsOf(some)).toContainEqual(["cpu_util, label psp", "none known", "0"]);
+  expect(diffNotes({ ...found, readers: some }).join()).toMatch(note);
+});
+
+test("a difference without usage calls the clients unknown", () => {
+  const removed = readers.removed.map((one) => ({ ...one, clients: null, more_clients: 0 }));
+  const none = { ...readers, complete: false, removed, unavailable: "usage cannot be read from NATS" };
+  expect(cellsOf(none)).toContainEqual(["lag", "unknown", "unknown"]);
+  expect(diffNotes({ ...found, readers: none })).toContain(
+    "Clients that use what is removed are unknown: usage cannot be read from NATS.",
+  );
+});
+
+test("a server without usage in previews, and two folders, leave a note about an edited catalog", () => {
+  const resources = { ...found.resources, removed: ["MetricCatalog/default/old"] };
+  expect(diffNotes({ ...found, resources })).toContain("Not compared: clients that use what is removed from metrics.");
+  expect(diffNotes({ resources, events: null }).join()).toContain("clients that use what is removed");
+  expect(diffNotes(found).join()).not.toContain("clients that use");
 });

@@ -70,10 +70,28 @@ test("a simulation that the version before stored is not returned, and the heade
   const stored = { ...job(everyone), window: { fromMs: 0, lastSeq: 1 }, simulated };
   const get = async () => previewResponse(stored);
   const read = previewRoutes({ get, start: get }).find(({ method }) => method === "GET");
-  const response = await read?.handle({ path: { id: "1" }, caller: everyone } as unknown as ApiRequest);
+  const response = await read?.handle({
+    path: { id: "1" },
+    caller: { ...everyone, scopes: [] },
+  } as unknown as ApiRequest);
   expect(response).toMatchObject({
     status: 200,
     headers: { Deprecation: "@1795737600" },
     body: { events: { simulated: null, read: 0 } },
   });
+});
+
+test("a preview with the usage of all clients is visible with that right only", () => {
+  const removed = [
+    { metric: "lag", what: "metric", name: null, clients: [], more_clients: 0, unknown_requests: 0 },
+  ] as const;
+  const about = { from: "2026-01-01T00:00:00.000Z", complete: true, omitted: 0, removed: [...removed] };
+  const all = { ...job(everyone), readers: { ...about, clients_shown: "all" as const } };
+  const own = { ...all, readers: { ...about, clients_shown: "own" as const } };
+  expect(mayReadPreview(all, { ...everyone, client: "finance", seesAllUsage: true })).toBe(true);
+  expect(mayReadPreview(all, everyone)).toBe(false);
+  expect(mayReadPreview(own, everyone)).toBe(true);
+  expect(mayReadPreview(own, { ...everyone, client: "other" })).toBe(false);
+  expect(mayReadPreview({ ...all, readers: { ...all.readers, removed: [] } }, everyone)).toBe(true);
+  expect(previewResponse(all).readers).toBe(all.readers);
 });

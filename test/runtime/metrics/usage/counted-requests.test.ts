@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { UsageAnswer } from "../../../../api/usage.ts";
 import { type MetricsServer, nowMs, simulated, startMetricsServer } from "../../http/routes/metrics-server.ts";
+import { decodeUsage } from "../../../../runtime/metrics/usage/usage-message.ts";
 import { keptUsage } from "./kept-usage.ts";
 
 const closing: (() => Promise<void>)[] = [];
@@ -47,6 +48,19 @@ describe("usage counts", () => {
       cost_estimate: 4 * 120,
       cost: 120,
     });
+  });
+
+  test("the aggregation, the labels and the regions of each query", async () => {
+    const usage = keptUsage(nowMs);
+    const server = await startMetricsServer({ eu: simulated(() => ({ services: ["a"] })) }, { usage });
+    closing.push(() => server.close());
+    await server.get(`${query}&agg=max&group_by=service&filter[region]=eu`);
+    await server.get(`${query}&filter[service]=a`);
+    await server.stopUsage();
+    const rows = usage.messages().flatMap(({ payload }) => decodeUsage(payload)?.rows ?? []);
+    expect(rows.map(({ metric, uses }) => [metric, Object.fromEntries(uses ?? [])])).toEqual([
+      ["lag", { "aggregation max": 1, "aggregation avg": 1, "label service": 2, "region eu": 2 }],
+    ]);
   });
 
   test("every query of a bulk, every selector of an expression and every objective, and all bytes once", async () => {

@@ -1,5 +1,6 @@
 import { array, assert, asyncProperty, constantFrom, integer, nat, record, subarray, tuple } from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { PreviewedReaders } from "../../../../api/previews.ts";
 import { type UsageAnswer, usageGroups } from "../../../../api/usage.ts";
 import { queryClasses } from "../../../../crds/config.ts";
 import {
@@ -10,12 +11,13 @@ import {
 } from "../../../../runtime/metrics/admission/usage-counts.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { readUsage } from "../../../../runtime/metrics/usage/read-usage.ts";
+import { readRemovedUses, removedUses } from "../../../../runtime/metrics/usage/removed-uses.ts";
 import { readUsageQuery } from "../../../../runtime/metrics/usage/usage-query.ts";
 import { UsageRecorder } from "../../../../runtime/metrics/usage/usage-recorder.ts";
 import { UsageWriter } from "../../../../runtime/metrics/usage/usage-writer.ts";
 import { memoryLog } from "../../webhooks/engine-fixture.ts";
 import { podsOfATest } from "../admission/pods-of-a-test.ts";
-import { configOf, everyone } from "../oracle/universe.ts";
+import { configOf, everyone, metricConfig, storeConfig } from "../oracle/universe.ts";
 import { keptUsage, type KeptUsage } from "./kept-usage.ts";
 
 const startMs = Date.parse("2026-11-01T00:30:00Z");
@@ -238,4 +240,95 @@ test("a recorder notes pods that do not count, and stores the last counts at its
   store.faults.push("unavailable");
   await recorder.stop(2_000);
   expect((await read(store)).meta).toMatchObject({ total: { requests: 5 }, complete: false });
+});
+
+describe("what an edit removes", () => {
+  const stores = ["eu", "latam"].map((region) => storeConfig({ name: region, region, url: "http://127.0.0.1:9" }));
+  const gauge = { source: { kind: "gauge", name: "m", matchers: [] } } as const;
+  const lag = metricConfig("lag", stores, gauge);
+  const before = configOf(stores, [lag, metricConfig("old", stores, gauge)]);
+  const eu = stores.slice(0, 1);
+  const edited = { ...metricConfig("lag", eu, gauge), labels: ["region", "tenant"], aggregations: ["avg"] } as const;
+  const after = configOf(eu, [edited]);
+  const removed = removedUses(before, after);
+  const reader = { client: "platform", tenants: ["*"], metrics: ["*"], seesAllUsage: true };
+  const readersOf = (store: KeptUsage | undefined, change: object = {}) =>
+    readRemovedUses(removed, { ...reader, ...change }, store, startMs);
+
+  test("are metrics, aggregations, labels and regions", () => {
+    expect(removed.map((one) => [one.metric, one.what, one.name])).toEqual([
+      ["lag", "aggregation", "sum"],
+      ["lag", "aggregation", "min"],
+      ["lag", "aggregation", "max"],
+      ["lag", "label", "environment"],
+      ["lag", "label", "service"],
+      ["lag", "region", "latam"],
+      ["old", "metric", null],
+    ]);
+    expect(removedUses(before, before)).toEqual([]);
+    expect(removedUses(after, before)).toEqual([]);
+  });
+
+  async function usedStore(): Promise<KeptUsage> {
+    const store = keptUsage(startMs);
+    const { counts, flush } = writerOf(store);
+    const uses = [
+      ["aggregation max", 1],
+      ["label service", 1],
+    ] as const;
+    counts.add(key, { requests: 1, uses });
+    await flush();
+    counts.add(key, { requests: 1, uses: uses.slice(0, 1) });
+    counts.add({ ...key, client: "bot", tenant: "nova" }, { requests: 5 });
+    counts.add({ ...key, metric: "old" }, { requests: 3, uses });
+    await flush();
+    return store;
+  }
+
+  const clientsOf = (found: PreviewedReaders) =>
+    Object.fromEntries(found.removed.map((one) => [one.name ?? one.what, one.clients]));
+
+  test("are listed with the clients that used them, and those whose uses were not counted", async () => {
+    const found = await readersOf(await usedStore());
+    expect(clientsOf(found)).toEqual({
+      max: [{ client: "shop", requests: 2 }],
+      min: [],
+      sum: [],
+      environment: [],
+      service: [{ client: "shop", requests: 1 }],
+      latam: [],
+      metric: [{ client: "shop", requests: 3 }],
+    });
+    expect(found.removed.map(({ unknown_requests: unknown }) => unknown)).toEqual([5, 5, 5, 5, 5, 5, 0]);
+    expect(found).toMatchObject({ clients_shown: "all", complete: true, omitted: 0 });
+  });
+
+  test("are listed within the rights of the caller", async () => {
+    const store = await usedStore();
+    const ofNova = await readersOf(store, { tenants: ["nova"] });
+    expect(clientsOf(ofNova)).toMatchObject({ max: [], metric: [] });
+    expect(ofNova.removed[0]?.unknown_requests).toBe(5);
+    const own = await readersOf(store, { seesAllUsage: false, client: "shop" });
+    expect(own).toMatchObject({ clients_shown: "own" });
+    expect(own.removed.map(({ unknown_requests: unknown }) => unknown)).toEqual([0, 0, 0, 0, 0, 0, 0]);
+    expect((await readersOf(store, { metrics: ["old"] })).removed).toHaveLength(1);
+  });
+
+  test("have no list of clients if usage cannot be read", async () => {
+    const broken = { ...keptUsage(startMs), createdAtMs: async () => Promise.reject(new Error("no NATS")) };
+    for (const store of [undefined, broken]) {
+      const found = await readersOf(store);
+      expect(found.unavailable).toMatch(/usage/u);
+      expect(found.complete).toBe(false);
+      expect(found.removed.map(({ clients }) => clients)).toEqual(removed.map(() => null));
+    }
+  });
+
+  test("is incomplete while rows beyond the bound may belong to it", async () => {
+    const store = await usedStore();
+    const { counts, flush } = writerOf(store, { name: "other" });
+    counts.add({ ...key, client: "", metric: "" }, { requests: 1 });
+    await flush();
+    expect((await readersOf(store)).complete).toBe(false);
+  });
 });
