@@ -6,7 +6,7 @@ import type {
   MetricCatalogSpec,
 } from "../types/metric-catalog.ts";
 import { metricStoreRules } from "./metric-store.ts";
-import { isRe2 } from "./re2.ts";
+import { isRe2 } from "../re2.ts";
 import { type PlacedRule, rule, type Rule, rulesAt, unless } from "./cel-rule.ts";
 import {
   correctionRules,

@@ -19,7 +19,7 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   jose: ["cli/", "runtime/http/", "runtime/webhooks/"],
   oauth4webapi: ["console/"],
   preact: ["console/"],
-  re2js: ["crds/checks/"],
+  re2js: ["crds/re2.ts"],
   uplot: ["console/"],
   vite: ["console/"],
 };

@@ -20,7 +20,11 @@ const table = `
   crds/resource.ts < crds/types/
   crds/time-zone.ts
   crds/corrections.ts < crds/time-zone.ts crds/types/
+  crds/declared-types.ts < crds/config.ts
+  crds/re2.ts
+  crds/event-schema/ < crds/re2.ts
   crds/checks/ <
+      crds/re2.ts crds/event-schema/
       crds/signing-key.ts crds/config.ts crds/networks.ts crds/part.ts crds/policy.ts crds/problem.ts crds/reasons.ts
       crds/types/ crds/resource.ts crds/time-zone.ts
   crds/validate.ts < crds/problem.ts crds/types/ crds/resource.ts crds/checks/

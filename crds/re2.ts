@@ -39,10 +39,22 @@ export function isRe2(expression: string): boolean {
   return compiles(unique) && compiles(`^(?s:${unique})$`);
 }
 
-function compiles(expression: string): boolean {
-  // The package takes 13 MB, so a program loads it with its first expression.
+/** A compiled expression. Its matching takes time linear in the text. */
+export type Re2Program = Re2js.RE2JS;
+
+/** Compiles an expression that {@link isRe2} accepts. */
+export function compileRe2(expression: string): Re2Program {
+  return load().RE2JS.compile(expression);
+}
+
+/** The package takes 13 MB, so a program loads it with its first expression. */
+function load(): typeof Re2js {
   const { createRequire } = process.getBuiltinModule("node:module");
-  const { RE2JS, RE2JSException } = createRequire(import.meta.url)("re2js") as typeof Re2js;
+  return createRequire(import.meta.url)("re2js") as typeof Re2js;
+}
+
+function compiles(expression: string): boolean {
+  const { RE2JS, RE2JSException } = load();
   try {
     RE2JS.compile(expression);
     return true;

@@ -1,0 +1,115 @@
+import { below, type Bounds, type Scalar, typeBits } from "./schema-node.ts";
+
+/** Keywords that describe and check nothing. Source: JSON Schema 2020-12, meta-data vocabulary. */
+export const annotations: ReadonlySet<string> = new Set([
+  "$comment",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+]);
+const numberBounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] as const;
+const countBounds = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"] as const;
+export const branches = ["allOf", "anyOf", "oneOf"] as const;
+export const rootKeywords: ReadonlySet<string> = new Set(["$schema", "$defs"]);
+const checkedKeywords: ReadonlySet<string> = new Set([
+  "$ref",
+  "type",
+  "enum",
+  "const",
+  "x-open-enum",
+  "pattern",
+  "format",
+  "multipleOf",
+  "uniqueItems",
+  "items",
+  "properties",
+  "required",
+  "additionalProperties",
+  ...numberBounds,
+  ...countBounds,
+  ...branches,
+]);
+
+/** Every keyword that a schema may have, in alphabetical order. */
+export const eventKeywords: readonly string[] = [...rootKeywords, ...checkedKeywords, ...annotations].sort();
+
+interface BoundRule {
+  readonly keyword: keyof Bounds;
+  readonly isValid: (value: unknown) => boolean;
+  readonly mustBe: string;
+  /** The value that bounds nothing. */
+  readonly none?: unknown;
+}
+
+export const boundRules: readonly BoundRule[] = [
+  ...numberBounds.map((keyword) => ({ keyword, isValid: Number.isFinite, mustBe: "a number" })),
+  ...countBounds.map((keyword) => ({
+    keyword,
+    isValid: (value: unknown) => isWhole(value, 0),
+    mustBe: "a whole number of at least 0",
+    ...(keyword.startsWith("min") ? { none: 0 } : {}),
+  })),
+  // The remainder of a fraction is not exact.
+  { keyword: "multipleOf", isValid: (value) => isWhole(value, 1), mustBe: "a whole number of at least 1" },
+  { keyword: "uniqueItems", isValid: (value) => typeof value === "boolean", mustBe: "true or false", none: false },
+];
+
+/**
+ * The JSON pointer of the first keyword of a schema that this version does not know; undefined without one. It is
+ * cheaper than {@link parseSchema}, so that a pod can check a whole catalog when it is applied.
+ */
+export function unknownKeyword(schema: unknown): string | undefined {
+  const pending: (readonly [unknown, string])[] = [[schema, ""]];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const [node, pointer] = next;
+    if (!isPlain(node)) return pointer;
+    for (const keyword of Object.keys(node)) {
+      if (!isKnown(keyword, pointer)) return below(pointer, keyword);
+      pending.push(...schemasIn(keyword, node[keyword], below(pointer, keyword)));
+    }
+  }
+  return undefined;
+}
+
+export function isKnown(keyword: string, pointer: string): boolean {
+  return checkedKeywords.has(keyword) || annotations.has(keyword) || (pointer === "" && rootKeywords.has(keyword));
+}
+
+/** The schemas in the value of a keyword, with their pointers. */
+function schemasIn(keyword: string, value: unknown, pointer: string): readonly (readonly [unknown, string])[] {
+  if (keyword === "items" || (keyword === "additionalProperties" && typeof value === "object"))
+    return [[value, pointer]];
+  if (keyword !== "properties" && keyword !== "$defs" && !branches.includes(keyword as "allOf")) return [];
+  return Object.entries(Object(value)).map(([name, one]) => [one, below(pointer, name)]);
+}
+
+export type Plain = Readonly<Record<string, unknown>>;
+
+/** True for an object that is no list. */
+export function isPlain(value: unknown): value is Plain {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** True for a whole number that JSON parsers read alike. */
+export function isWhole(value: unknown, min: number): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= min;
+}
+
+/** True for the name of a type. */
+export function isTypeName(name: unknown): name is keyof typeof typeBits {
+  return typeof name === "string" && Object.hasOwn(typeBits, name);
+}
+
+/** True for a value that an enumeration may list. */
+export function isScalar(value: unknown): value is Scalar {
+  return value === null || ["string", "number", "boolean"].includes(typeof value);
+}
+
+/** True for a list of different texts. */
+export function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string") && new Set(value).size === value.length;
+}
