@@ -1,6 +1,7 @@
 // The configuration of the runtime as data. `compile/` makes it, `shards/` stores it.
 
 import type { SigningScheme } from "./signing-key.ts";
+import type { EventCatalogTypeSensitive } from "./types/event-catalog.ts";
 import type { MetricCatalogMetricSourceGaugeMatcher, MetricCatalogSlo } from "./types/metric-catalog.ts";
 import type {
   QueryClassQuotaCache,
@@ -28,6 +29,8 @@ export interface RuntimeConfig {
   readonly catalogs: readonly CatalogConfig[];
   /** Accepted quotas, by namespace and name. No two hold the same client. */
   readonly quotas: readonly QuotaConfig[];
+  /** Accepted catalogs of event types, by namespace and name; absent for none. No two hold the same type. */
+  readonly eventCatalogs?: readonly EventCatalogConfig[];
   /** Limits of a class without a quota. */
   readonly classDefaults: Readonly<Record<QueryClass, ClassLimits>>;
   /** Secret bytes by material id, base64. Kept apart from everything that may be shown. */
@@ -54,6 +57,9 @@ export interface NotAppliedPartner {
   /** It may name other partners. Absent in the shards of a cluster. */
   readonly message?: string;
 }
+
+/** The compiled form of a resource of any kind. */
+export type ResourceConfig = PartnerConfig | CatalogConfig | QuotaConfig | EventCatalogConfig;
 
 /** The resource that a part of the configuration comes from. */
 export interface ResourceOrigin {
@@ -209,6 +215,38 @@ export type RetryConfig = WebhookPartnerRetry;
 
 /** Networks that are allowed though they are not public, and `http:`. */
 export type NetworksConfig = WebhookPartnerNetworks;
+
+/** Event types of one owner, with the schemas of their versions. */
+export interface EventCatalogConfig extends ResourceOrigin {
+  readonly owner: string;
+  readonly contact?: string;
+  /** By type. No two catalogs hold the same type. */
+  readonly types: readonly EventTypeConfig[];
+}
+
+/** One type that producers may send. */
+export interface EventTypeConfig {
+  readonly type: string;
+  readonly description: string;
+  /** By version. */
+  readonly versions: readonly EventVersionConfig[];
+  /** Fields of `data` that not every partner may see, by pointer; the segment `*` is every item of a list. */
+  readonly sensitive: readonly EventCatalogTypeSensitive[];
+}
+
+/** One version of a type's payload. Source: seed "Webhook Event Delivery" §2.1, §9. */
+export interface EventVersionConfig {
+  /** As in the envelope. */
+  readonly version: string;
+  /** JSON Schema 2020-12 of `data`, of the permitted keywords. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly examples: readonly Readonly<Record<string, unknown>>[];
+  readonly state: "Active" | "Deprecated";
+  /** Unix milliseconds; present for a deprecated version. */
+  readonly deprecatedAtMs?: number;
+  /** Unix milliseconds from which new events are rejected; absent: accepted without an end. */
+  readonly sunsetAtMs?: number;
+}
 
 /** Default bound on all stores of one query together, in milliseconds. */
 export const queryDeadlineMsDefault = 1_800;

@@ -1,7 +1,7 @@
-import type { CatalogConfig, PartnerConfig, PeerConfig, PrometheusConfig, QuotaConfig, StoreConfig } from "./config.ts";
+import type { PeerConfig, PrometheusConfig, ResourceConfig, StoreConfig, PartnerConfig } from "./config.ts";
 
 /** The ids of all the material that one resource's configuration names, each once. */
-export function materialIdsOf(config: PartnerConfig | CatalogConfig | QuotaConfig): readonly string[] {
+export function materialIdsOf(config: ResourceConfig): readonly string[] {
   return [...new Set(namedBy(config))];
 }
 
@@ -23,7 +23,7 @@ function endpointMaterialIdsOf({ endpoint: { tls, oauth2 } }: PartnerConfig): re
   return [tls?.ca, tls?.client?.certificate, tls?.client?.key, oauth2?.secret].filter((id) => id !== undefined);
 }
 
-function namedBy(config: PartnerConfig | CatalogConfig | QuotaConfig): readonly string[] {
+function namedBy(config: ResourceConfig): readonly string[] {
   if ("signing" in config)
     return [...config.signing.keys.map(({ material }) => material), ...endpointMaterialIdsOf(config)];
   return "stores" in config ? config.stores.flatMap(storeMaterialIdsOf) : [];

@@ -15,6 +15,8 @@ export interface NamespaceGrant {
   readonly storeHosts: readonly string[];
   /** Metric ids of catalogs; `shop_*` is every id that begins with `shop_`. */
   readonly metrics: readonly string[];
+  /** Event types of event catalogs; `payout.*` is every type that begins with `payout.`. */
+  readonly eventTypes: readonly string[];
   /** Client ids and scopes of quotas. */
   readonly clients: readonly string[];
   /** Blocks that `networks.allowCidrs` may lie in. */
@@ -32,6 +34,7 @@ export const allowAll: InstallationPolicy = {
       producers: ["*"],
       storeHosts: ["*"],
       metrics: ["*"],
+      eventTypes: ["*"],
       clients: ["*"],
       cidrs: ["0.0.0.0/0", "::/0"],
       plaintext: true,
@@ -47,6 +50,7 @@ export function grantOf(policy: InstallationPolicy, namespace: string): Omit<Nam
     producers: grants.flatMap(({ producers }) => producers),
     storeHosts: grants.flatMap(({ storeHosts }) => storeHosts),
     metrics: grants.flatMap(({ metrics }) => metrics),
+    eventTypes: grants.flatMap(({ eventTypes }) => eventTypes),
     clients: grants.flatMap(({ clients }) => clients),
     cidrs: grants.flatMap(({ cidrs }) => cidrs),
     plaintext: grants.some(({ plaintext }) => plaintext),

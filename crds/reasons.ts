@@ -15,7 +15,7 @@ const accepted = {
   Accepted: trueReason("The object is valid, permitted and does not conflict with other objects."),
   Invalid: falseReason("A field violates the schema or a rule of the kind."),
   NotPermitted: falseReason("The installation's policy does not allow this for the namespace."),
-  Conflicted: falseReason("An older object has the same name, metric, client, scope or class."),
+  Conflicted: falseReason("An older object has the same name, metric, event type, client, scope or class."),
   SharedSigningKey: falseReason("An older partner uses the same signing key."),
   Pending: unknownReason("The operator has not evaluated the object yet."),
 };

@@ -1,3 +1,4 @@
+import type { EventCatalogSpec } from "./types/event-catalog.ts";
 import type { MetricCatalogSpec } from "./types/metric-catalog.ts";
 import type { QueryClassQuotaSpec } from "./types/query-class-quota.ts";
 import type { kinds } from "./types/schemas.ts";
@@ -32,4 +33,5 @@ interface ResourceOf<K extends Kind, Spec> {
 export type WebhookPartner = ResourceOf<"WebhookPartner", WebhookPartnerSpec>;
 export type MetricCatalog = ResourceOf<"MetricCatalog", MetricCatalogSpec>;
 export type QueryClassQuota = ResourceOf<"QueryClassQuota", QueryClassQuotaSpec>;
-export type Resource = WebhookPartner | MetricCatalog | QueryClassQuota;
+export type EventCatalog = ResourceOf<"EventCatalog", EventCatalogSpec>;
+export type Resource = WebhookPartner | MetricCatalog | QueryClassQuota | EventCatalog;

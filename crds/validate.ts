@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ValidateFunction } from "ajv";
+import { eventCatalogRules, eventSchemaProblems } from "./checks/event-catalog.ts";
 import { metricCatalogRules } from "./checks/metric-catalog.ts";
 import { queryClassQuotaRules } from "./checks/query-class-quota.ts";
 import { brokenRules, type PlacedRule } from "./checks/cel-rule.ts";
@@ -13,6 +14,7 @@ export type { FieldProblem } from "./problem.ts";
 
 /** The twins of the CEL rules, by kind. */
 export const rulesOf: Readonly<Record<Kind, readonly PlacedRule[]>> = {
+  EventCatalog: eventCatalogRules,
   MetricCatalog: metricCatalogRules,
   QueryClassQuota: queryClassQuotaRules,
   WebhookPartner: webhookPartnerRules,
@@ -38,13 +40,13 @@ export function validateResource(value: unknown, old?: Resource): Validation {
   if (old === undefined && isObject(value) && valid.has(value)) return { resource: value as Resource, problems: [] };
   const kind = kindOf(value);
   if (kind === undefined) return { problems: [unknownKind(value)] };
-  const object = withoutNulls(value);
+  const object = kind === "EventCatalog" ? withoutNulls(value, openMembers) : withoutNulls(value);
   const validator = validatorOf(kind);
   if (!validator(object)) {
     const problems = schemaProblems(validator.errors ?? []);
     return { problems: [...problems, ...brokenRules(rulesOf[kind], object, old, (path) => isApart(path, problems))] };
   }
-  const problems = brokenRules(rulesOf[kind], object, old);
+  const problems = [...brokenRules(rulesOf[kind], object, old), ...contentProblems(object as Resource)];
   if (problems.length > 0) return { problems };
   const resource = asIs(value, withoutStatus(object as Resource));
   valid.add(resource);
@@ -89,12 +91,25 @@ function withoutStatus({ apiVersion: version, kind, metadata, spec }: Resource):
   return { apiVersion: version, kind, metadata, spec } as Resource;
 }
 
-/** A copy without the null members of objects, at any depth. Source: defaulting of structural schemas. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
+/** Members of an event catalog whose content is data: a null there is a value. */
+const openMembers: ReadonlySet<string> = new Set(["schema", "examples"]);
+
+/**
+ * A copy without the null members of objects, at any depth. Source: defaulting of structural schemas.
+ * @param open names of members that are kept as they are
+ */
+function withoutNulls(value: unknown, open: ReadonlySet<string> = new Set()): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, open));
   if (!isObject(value)) return value;
   const members = Object.entries(value).filter(([, member]) => member !== null);
-  return Object.fromEntries(members.map(([name, member]) => [name, withoutNulls(member)]));
+  return Object.fromEntries(
+    members.map(([name, member]) => [name, open.has(name) ? member : withoutNulls(member, open)]),
+  );
+}
+
+/** Problems of contents that no CEL rule reads. */
+function contentProblems(resource: Resource): readonly FieldProblem[] {
+  return resource.kind === "EventCatalog" ? eventSchemaProblems(resource.spec) : [];
 }
 
 function isObject(value: unknown): value is object {

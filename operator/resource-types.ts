@@ -2,7 +2,7 @@ import type { ConditionStatus } from "../crds/reasons.ts";
 import type { Kind, Resource } from "../crds/resource.ts";
 import type { KubeMeta, KubeObject, ResourceType } from "../kube/client/resource.ts";
 
-/** The three kinds as the API server addresses them. */
+/** The kinds as the API server addresses them. */
 export const resourceTypes: Readonly<Record<Kind, ResourceType>> = {
   WebhookPartner: { group: "heliograph.dev", version: "v1alpha1", kind: "WebhookPartner", plural: "webhookpartners" },
   MetricCatalog: { group: "heliograph.dev", version: "v1alpha1", kind: "MetricCatalog", plural: "metriccatalogs" },
@@ -12,9 +12,15 @@ export const resourceTypes: Readonly<Record<Kind, ResourceType>> = {
     kind: "QueryClassQuota",
     plural: "queryclassquotas",
   },
+  EventCatalog: { group: "heliograph.dev", version: "v1alpha1", kind: "EventCatalog", plural: "eventcatalogs" },
 };
 
-export const kindsInOrder = ["WebhookPartner", "MetricCatalog", "QueryClassQuota"] as const satisfies readonly Kind[];
+export const kindsInOrder = [
+  "WebhookPartner",
+  "MetricCatalog",
+  "QueryClassQuota",
+  "EventCatalog",
+] as const satisfies readonly Kind[];
 
 /** Source: Kubernetes API reference, EndpointSlice v1 discovery.k8s.io. */
 export const endpointSliceType: ResourceType = {
@@ -54,6 +60,9 @@ export interface StatusColumns {
   readonly stores?: number;
   /** Number of a quota's clients. */
   readonly clients?: number;
+  /** Number of an event catalog's types, and of their versions. */
+  readonly types?: number;
+  readonly versions?: number;
 }
 
 export interface ResourceStatus extends StatusColumns {
@@ -61,7 +70,7 @@ export interface ResourceStatus extends StatusColumns {
   readonly conditions?: readonly Condition[];
 }
 
-/** One object of the three kinds as the API server holds it. */
+/** One object of a kind as the API server holds it. */
 export interface ResourceObject extends KubeObject {
   readonly kind: Kind;
   readonly metadata: KubeMeta & {

@@ -60,6 +60,7 @@ export function createWatches(
       WebhookPartner: kind("WebhookPartner"),
       MetricCatalog: kind("MetricCatalog"),
       QueryClassQuota: kind("QueryClassQuota"),
+      EventCatalog: kind("EventCatalog"),
     },
     secrets: new WatchedSet(watched, {
       ...parts,
@@ -95,9 +96,12 @@ export function watchesIn({ kinds, secrets, shards, slices }: Watches): readonly
 
 type NamespacedSet = Pick<WatchedSet<KubeObject>, "rejectionOf" | "onState">;
 
-/** The sets of the watched namespaces: a fault of one namespace must not affect the others. */
+/**
+ * The sets of the watched namespaces: a fault of one namespace must not affect the others. Event catalogs are optional:
+ * an API server that does not know the kind yet must not stop edits of the other kinds.
+ */
 function setsOfNamespaces({ kinds, secrets }: Watches): readonly NamespacedSet[] {
-  return [...kindsInOrder.map((kind) => kinds[kind]), secrets];
+  return [...kindsInOrder.filter((kind) => kind !== "EventCatalog").map((kind) => kinds[kind]), secrets];
 }
 
 /** Calls the handler when what can be listed of a namespace changes; `*` stands for every namespace. */

@@ -28,6 +28,7 @@ const types: readonly ResourceType[] = [
   { ...group, kind: "WebhookPartner", plural: "webhookpartners" },
   { ...group, kind: "MetricCatalog", plural: "metriccatalogs" },
   { ...group, kind: "QueryClassQuota", plural: "queryclassquotas" },
+  { ...group, kind: "EventCatalog", plural: "eventcatalogs" },
 ];
 const pageItems = 500;
 /** Five million resources. */

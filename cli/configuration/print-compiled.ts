@@ -1,6 +1,7 @@
 import { stringify } from "yaml";
 import { canonicalJson } from "../../crds/compile/canonical-json.ts";
 import type { CatalogConfig, PartnerConfig, StoreConfig } from "../../crds/config.ts";
+import { resourcesOf } from "../../crds/part.ts";
 import type { SourceProblem } from "../../runtime/config/yaml/yaml-documents.ts";
 import { version } from "../../runtime/version.ts";
 import type { ExitName } from "../command-line/command.ts";
@@ -104,7 +105,7 @@ function lineOf({ file, line, field, reason, message }: SourceProblem): string {
 
 /** Resources in force. */
 function resourceCount({ config }: Configuration): number {
-  return config.partners.length + config.catalogs.length + config.quotas.length;
+  return resourcesOf(config).length;
 }
 
 function pretty(value: unknown): string {

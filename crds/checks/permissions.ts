@@ -17,6 +17,8 @@ export function permissionProblems(resource: Resource, policy: InstallationPolic
       return catalogProblems(resource.spec.stores, resource.spec.metrics, grant);
     case "QueryClassQuota":
       return quotaProblems(resource.spec, grant);
+    case "EventCatalog":
+      return eventTypeProblems(resource.spec.types, grant);
   }
 }
 
@@ -37,6 +39,8 @@ export function partPermissionProblems(
       );
     case "QueryClassQuota":
       return quotaProblems(config, grant);
+    case "EventCatalog":
+      return eventTypeProblems(config.types, grant);
   }
 }
 
@@ -86,14 +90,29 @@ interface MetricName {
 
 /** A metric id belongs to one catalog of the installation: without this a namespace could take another's. */
 function metricProblems(metrics: readonly MetricName[], grant: Grant): readonly FieldProblem[] {
-  const exact = new Set(grant.metrics);
-  const prefixes = grant.metrics.flatMap((name) => (name.endsWith("*") ? [name.slice(0, -1)] : []));
-  return metrics.flatMap(({ id }, index) => {
-    const isGranted = exact.has(id) || prefixes.some((prefix) => id.startsWith(prefix));
-    return isGranted
+  const isGranted = prefixMatcher(grant.metrics);
+  return metrics.flatMap(({ id }, index) =>
+    isGranted(id)
       ? []
-      : [problem(`spec.metrics[${index}].id`, `the policy does not grant the namespace the metric ${id}`)];
-  });
+      : [problem(`spec.metrics[${index}].id`, `the policy does not grant the namespace the metric ${id}`)],
+  );
+}
+
+/** A type belongs to one catalog of the installation, as a metric does. */
+function eventTypeProblems(types: readonly { readonly type: string }[], grant: Grant): readonly FieldProblem[] {
+  const isGranted = prefixMatcher(grant.eventTypes);
+  return types.flatMap(({ type }, index) =>
+    isGranted(type)
+      ? []
+      : [problem(`spec.types[${index}].type`, `the policy does not grant the namespace the event type ${type}`)],
+  );
+}
+
+/** Matches names of a list, in which a last `*` is any ending. */
+function prefixMatcher(granted: readonly string[]): (name: string) => boolean {
+  const exact = new Set(granted);
+  const prefixes = granted.flatMap((name) => (name.endsWith("*") ? [name.slice(0, -1)] : []));
+  return (name) => exact.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
 }
 
 function storeProblems(stores: readonly StoreNames[], grant: Grant): readonly FieldProblem[] {

@@ -60,6 +60,7 @@ export function resolveReferences(resource: Resource, secrets: Secrets): Referen
     case "MetricCatalog":
       return { ...noReferences, ...resolveStores(resource, secrets) };
     case "QueryClassQuota":
+    case "EventCatalog":
       return noReferences;
   }
 }
@@ -75,6 +76,7 @@ export function secretNamesOf(resource: Resource): readonly string[] {
     case "MetricCatalog":
       return storeReferences(resource).map(({ secret }) => secret);
     case "QueryClassQuota":
+    case "EventCatalog":
       return [];
   }
 }

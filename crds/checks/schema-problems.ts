@@ -120,6 +120,7 @@ function list(value: unknown): readonly string[] {
 export function createSchemaValidator(kind: Kind): ValidateFunction {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true, ...fastToCompile });
   ajv.addFormat("date-time", isMoment);
+  ajv.addFormat("date", (text: string) => isMoment(`${text}T00:00:00Z`));
   ajv.addKeyword({ keyword: "x-kubernetes-list-type", schemaType: "string", type: "array", validate: isSet });
   ajv.addKeyword({ keyword: "x-kubernetes-list-map-keys", schemaType: "array", type: "array", validate: isMap });
   return ajv.compile({

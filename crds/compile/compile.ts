@@ -135,11 +135,13 @@ function byPartName({ kind, config }: ConfigPart, { kind: nextKind, config: next
 
 /** @param parts by kind, namespace and name */
 function assemble(parts: readonly ConfigPart[]): RuntimeConfig {
+  const eventCatalogs = parts.flatMap(({ kind, config }) => (kind === "EventCatalog" ? [config] : []));
   return {
     schema: 1,
     partners: parts.flatMap(({ kind, config }) => (kind === "WebhookPartner" ? [config] : [])),
     catalogs: parts.flatMap(({ kind, config }) => (kind === "MetricCatalog" ? [config] : [])),
     quotas: parts.flatMap(({ kind, config }) => (kind === "QueryClassQuota" ? [config] : [])),
+    ...(eventCatalogs.length === 0 ? {} : { eventCatalogs }),
     classDefaults,
     material: Object.fromEntries(parts.flatMap(({ material }) => Object.entries(material))),
   };

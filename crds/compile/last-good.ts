@@ -67,6 +67,7 @@ export function lastGoodVersion(evaluated: EvaluatedResource, input: LastGoodInp
     case "MetricCatalog":
       return fault === "Unresolved" ? catalogStandIn(evaluated, resource, input) : evaluated;
     case "QueryClassQuota":
+    case "EventCatalog":
       return evaluated;
   }
 }
@@ -203,7 +204,7 @@ function partOf(config: PartnerConfig, material: ConfigPart["material"]): Partne
 
 /** A part whose last good version ends: a partner is held without its keys, a catalog has none. Other parts stay. */
 export function expired(part: ConfigPart, nowMs: number, lastGoodMs: number): ConfigPart | undefined {
-  if (part.kind === "QueryClassQuota") return part;
+  if (part.kind === "QueryClassQuota" || part.kind === "EventCatalog") return part;
   const { lastGoodSinceMs } = part.config;
   if (lastGoodSinceMs === undefined || lastGoodSinceMs + lastGoodMs > nowMs) return part;
   return part.kind === "WebhookPartner" ? withoutKeys(part.config) : undefined;
@@ -215,7 +216,7 @@ function invalidStandIn(
   { last, nowMs, lastGoodMs, policy }: LastGoodInput,
 ): EvaluatedResource {
   if (last === undefined || last.kind !== evaluated.resource.kind) return evaluated;
-  if (last.kind === "QueryClassQuota") return pinned(evaluated, last, policy);
+  if (last.kind === "QueryClassQuota" || last.kind === "EventCatalog") return pinned(evaluated, last, policy);
   const lastGoodSinceMs = last.config.lastGoodSinceMs ?? nowMs;
   const untilMs = lastGoodSinceMs + lastGoodMs;
   const isOver = untilMs <= nowMs || (last.kind === "WebhookPartner" && last.config.held === "unresolved");

@@ -9,6 +9,7 @@ import { type AcceptedReason, reasons, type ResolvedRefsReason } from "../reason
 import type { Kind, Resource } from "../resource.ts";
 import { validateResource } from "../validate.ts";
 import { catalogWarnings, compileCatalog } from "./catalog.ts";
+import { compileEventCatalog } from "./event-catalog.ts";
 import { uidOf } from "./origin.ts";
 import { compilePartner, partnerWarnings } from "./partner.ts";
 import { compileQuota } from "./quota.ts";
@@ -93,7 +94,7 @@ function insteadOf(
   { lastGoodUntilMs }: EvaluatedResource,
   part: ConfigPart | undefined,
 ): Pick<ResourceResult, "lastGood" | "held"> {
-  if (part === undefined || part.kind === "QueryClassQuota") return {};
+  if (part === undefined || part.kind === "QueryClassQuota" || part.kind === "EventCatalog") return {};
   if (part.kind === "WebhookPartner" && part.config.held !== undefined) return { held: part.config.held };
   const { lastGoodSinceMs } = part.config;
   if (lastGoodSinceMs === undefined || lastGoodUntilMs === undefined) return {};
@@ -131,6 +132,7 @@ function kindWarnings(resource: Resource): readonly string[] {
     case "MetricCatalog":
       return catalogWarnings(resource);
     case "QueryClassQuota":
+    case "EventCatalog":
       return [];
   }
 }
@@ -178,5 +180,7 @@ function partOf(resource: Resource, { keys, entries, endpoint }: References): Co
       return { kind: resource.kind, config: compileCatalog(resource, entries), material };
     case "QueryClassQuota":
       return { kind: resource.kind, config: compileQuota(resource), material };
+    case "EventCatalog":
+      return { kind: resource.kind, config: compileEventCatalog(resource), material };
   }
 }

@@ -41,6 +41,8 @@ function kindKeys(resource: Resource, keys: readonly ResolvedKey[]): readonly Un
       return resource.spec.metrics.map(metricKey);
     case "QueryClassQuota":
       return clientKeys(resource.spec);
+    case "EventCatalog":
+      return resource.spec.types.map(eventTypeKey);
   }
 }
 
@@ -70,6 +72,8 @@ function partKeys({ kind, config, material }: ConfigPart): readonly UniqueKey[] 
       return config.metrics.map(metricKey);
     case "QueryClassQuota":
       return clientKeys(config);
+    case "EventCatalog":
+      return config.types.map(eventTypeKey);
   }
 }
 
@@ -90,6 +94,11 @@ function signingKeyKey(index: number, digest: string): UniqueKey {
 
 function metricKey({ id }: { readonly id: string }, index: number): UniqueKey {
   return { name: `metric/${id}`, field: `spec.metrics[${index}].id`, reason: "Conflicted", what: `the metric ${id}` };
+}
+
+function eventTypeKey({ type }: { readonly type: string }, index: number): UniqueKey {
+  const field = `spec.types[${index}].type`;
+  return { name: `event-type/${type}`, field, reason: "Conflicted", what: `the event type ${type}` };
 }
 
 interface ClassClients {

@@ -58,6 +58,24 @@ export const boundRules: readonly BoundRule[] = [
   { keyword: "uniqueItems", isValid: (value) => typeof value === "boolean", mustBe: "true or false", none: false },
 ];
 
+/** A type of a catalog with the schemas of its versions. */
+interface VersionedType {
+  readonly type: string;
+  readonly versions: readonly { readonly version: string; readonly schema: unknown }[];
+}
+
+/** Why a pod cannot apply a catalog: a later version of the operator may permit further keywords. */
+export function unsupportedSchema(types: readonly VersionedType[]): string | undefined {
+  for (const { type, versions } of types) {
+    for (const { version, schema } of versions) {
+      const keyword = unknownKeyword(schema);
+      if (keyword !== undefined)
+        return `this version of the runtime does not support ${keyword} in the schema of version ${version} of ${type}`;
+    }
+  }
+  return undefined;
+}
+
 /**
  * The JSON pointer of the first keyword of a schema that this version does not know; undefined without one. It is
  * cheaper than {@link parseSchema}, so that a pod can check a whole catalog when it is applied.

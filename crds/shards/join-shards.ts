@@ -1,6 +1,6 @@
 import { byText } from "../compile/canonical-json.ts";
 import { classDefaults } from "../compile/class-defaults.ts";
-import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../config.ts";
+import type { CatalogConfig, PartnerConfig, ResourceConfig, RuntimeConfig } from "../config.ts";
 import { materialIdsOf } from "../material.ts";
 import type { Kind } from "../resource.ts";
 import type { LeftOutPartner, Shard } from "./shards.ts";
@@ -43,17 +43,22 @@ export function joinShards(shards: readonly Shard[], previous?: RuntimeConfig): 
   const quotas = parts
     .flatMap((part) => part.quotas)
     .map((one) => joined("QueryClassQuota", one, previous?.quotas, arrived));
+  const eventCatalogs = parts
+    .flatMap((part) => (Array.isArray(part.eventCatalogs) ? part.eventCatalogs : []))
+    .map((one) => joined("EventCatalog", one, previous?.eventCatalogs, arrived));
+  const inForceTypes = eventCatalogs.flatMap((one) => one.config ?? []).sort(byName);
   const inForce = [...partners, ...catalogs].flatMap(({ config }) => config ?? []);
   const config: RuntimeConfig = {
     schema: 1,
     partners: partners.flatMap((one) => one.config ?? []).sort(byName),
     catalogs: catalogs.flatMap((one) => one.config ?? []).sort(byName),
     quotas: quotas.flatMap((one) => one.config ?? []).sort(byName),
+    ...(inForceTypes.length === 0 ? {} : { eventCatalogs: inForceTypes }),
     classDefaults,
     material: materialOf(inForce, { ...previous?.material, ...Object.fromEntries(arrived) }),
   };
   const leftOut = parts.flatMap((part) => (Array.isArray(part.leftOut) ? part.leftOut : [])).filter(isNamed);
-  const faults = [...partners, ...catalogs, ...quotas].flatMap(({ fault }) => fault ?? []);
+  const faults = [...partners, ...catalogs, ...quotas, ...eventCatalogs].flatMap(({ fault }) => fault ?? []);
   return {
     config: withLeftOut(config, leftOut),
     faults,
@@ -72,8 +77,6 @@ function withLeftOut(config: RuntimeConfig, leftOut: readonly LeftOutPartner[]):
   const partners = leftOut.toSorted((a, b) => byText(a.namespace, b.namespace) || byText(a.name, b.name));
   return { ...config, notApplied: { partners, isPartial: false } };
 }
-
-type ResourceConfig = PartnerConfig | CatalogConfig | QuotaConfig;
 
 interface Joined<Config> {
   readonly config: Config | undefined;

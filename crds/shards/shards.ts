@@ -1,7 +1,7 @@
 // A configuration as Secrets, and back. Reading and writing of Secrets happens elsewhere.
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import type { CatalogConfig, NotAppliedPartner, PartnerConfig, QuotaConfig } from "../config.ts";
+import type { CatalogConfig, EventCatalogConfig, NotAppliedPartner, PartnerConfig, QuotaConfig } from "../config.ts";
 import type { Kind } from "../resource.ts";
 
 /** Number of Secrets of a configuration: fixed for an installation, the same for operator and pods. */
@@ -32,6 +32,8 @@ export interface ConfigShard extends ShardHead {
   readonly partners: readonly PartnerConfig[];
   readonly catalogs: readonly CatalogConfig[];
   readonly quotas: readonly QuotaConfig[];
+  /** Absent for none, and in shards of earlier versions, which ignore it. */
+  readonly eventCatalogs?: readonly EventCatalogConfig[];
   /** `<Kind>/<namespace>/<name>` → `<generation>:<first 16 hex digits of the sha256 of its canonical JSON here>`. */
   readonly digests: Readonly<Record<string, string>>;
   /**

@@ -1,6 +1,13 @@
 import { gzipSync } from "node:zlib";
 import { byText, canonicalJson } from "../compile/canonical-json.ts";
-import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../config.ts";
+import type {
+  CatalogConfig,
+  EventCatalogConfig,
+  PartnerConfig,
+  QuotaConfig,
+  ResourceConfig,
+  RuntimeConfig,
+} from "../config.ts";
 import type { Kind } from "../resource.ts";
 import {
   resourceKey,
@@ -52,13 +59,11 @@ export function createShardSplitter(counts: ShardCounts): ShardSplitter {
   };
 }
 
-type ResourceConfig = PartnerConfig | CatalogConfig | QuotaConfig;
-
 /** One resource or one piece of material, encoded for its shard. */
 interface Part {
   readonly shard: string;
   /** Name of its list in the shard. */
-  readonly list: "partners" | "catalogs" | "quotas" | "leftOut" | "material" | "configzToken";
+  readonly list: "partners" | "catalogs" | "quotas" | "eventCatalogs" | "leftOut" | "material" | "configzToken";
   readonly key: string;
   readonly value: ResourceConfig | LeftOutPartner | string;
   /** Of the value. */
@@ -98,6 +103,7 @@ class ShardEncoder {
       ...config.catalogs.map((value) => this.#resourcePart("MetricCatalog", "catalogs", value)),
       ...config.partners.map((value) => this.#resourcePart("WebhookPartner", "partners", value)),
       ...config.quotas.map((value) => this.#resourcePart("QueryClassQuota", "quotas", value)),
+      ...(config.eventCatalogs ?? []).map((value) => this.#resourcePart("EventCatalog", "eventCatalogs", value)),
       ...this.#leftOutParts(config),
       ...(configzToken === undefined ? [] : [tokenPart(configzToken)]),
       ...this.#materialParts(config.material),
@@ -188,6 +194,7 @@ function configMembers(parts: readonly Part[]): Readonly<Record<string, string>>
   return {
     catalogs: list("catalogs"),
     digests: jsonObject(digests),
+    ...(listed(parts, "eventCatalogs").length === 0 ? {} : { eventCatalogs: list("eventCatalogs") }),
     ...(listed(parts, "leftOut").length === 0 ? {} : { leftOut: list("leftOut") }),
     partners: list("partners"),
     quotas: list("quotas"),
@@ -200,14 +207,14 @@ function keyMembers(parts: readonly Part[]): Readonly<Record<string, string>> {
   return { ...(token === undefined ? {} : { configzToken: token.json }), material: jsonObject(material) };
 }
 
-function configOf(
-  parts: readonly Part[],
-): Pick<ConfigShard, "partners" | "catalogs" | "quotas" | "digests" | "leftOut"> {
+function configOf(parts: readonly Part[]): Omit<ConfigShard, "schema" | "shard" | "counts"> {
+  const eventCatalogs = listed(parts, "eventCatalogs").map(({ value }) => value as EventCatalogConfig);
   const leftOut = listed(parts, "leftOut").map(({ value }) => value as LeftOutPartner);
   return {
     partners: listed(parts, "partners").map(({ value }) => value as PartnerConfig),
     catalogs: listed(parts, "catalogs").map(({ value }) => value as CatalogConfig),
     quotas: listed(parts, "quotas").map(({ value }) => value as QuotaConfig),
+    ...(eventCatalogs.length === 0 ? {} : { eventCatalogs }),
     digests: Object.fromEntries(digestsOf(parts)),
     ...(leftOut.length === 0 ? {} : { leftOut }),
   };

@@ -3,7 +3,7 @@
 import schemas from "./schemas.json" with { type: "json" };
 
 /** Kinds of resources. */
-export const kinds = ["MetricCatalog", "QueryClassQuota", "WebhookPartner"] as const;
+export const kinds = ["EventCatalog", "MetricCatalog", "QueryClassQuota", "WebhookPartner"] as const;
 
 /** What Ajv reads of the schema of each kind's `spec`. An object has only the properties that are listed. */
 export const specSchemas: Readonly<Record<(typeof kinds)[number], object>> = schemas;

@@ -1,4 +1,4 @@
-// Conditions and statuses of the three kinds in one term. It does not write shards.
+// Conditions and statuses of the kinds in one term. It does not write shards.
 import type { Logger } from "pino";
 import type { Kind } from "../../crds/resource.ts";
 import { resourceKey } from "../../crds/shards/shards.ts";
@@ -52,7 +52,7 @@ export interface ResourceControllersOptions {
   readonly times?: RolloutTimes & StatusTimes;
 }
 
-/** The controllers of the three kinds in one term. They write the status of each object. */
+/** The controllers of the kinds in one term. They write the status of each object. */
 export class ResourceControllers {
   readonly #options: ResourceControllersOptions;
   readonly #times: RolloutTimes & StatusTimes;
@@ -78,6 +78,7 @@ export class ResourceControllers {
       WebhookPartner: queue("WebhookPartner"),
       MetricCatalog: queue("MetricCatalog"),
       QueryClassQuota: queue("QueryClassQuota"),
+      EventCatalog: queue("EventCatalog"),
     };
     this.#controllers = kindsInOrder.map((kind) => this.#controllerOf(kind));
     this.#confirmed = new Map(

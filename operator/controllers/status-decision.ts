@@ -1,3 +1,4 @@
+import type { EventCatalogSpec } from "../../crds/types/event-catalog.ts";
 import type { MetricCatalogSpec } from "../../crds/types/metric-catalog.ts";
 import type { QueryClassQuotaSpec } from "../../crds/types/query-class-quota.ts";
 import type { WebhookPartnerSpec } from "../../crds/types/webhook-partner.ts";
@@ -114,11 +115,15 @@ export function columnsOf({ kind, spec }: Pick<ResourceObject, "kind" | "spec">)
     }
     case "QueryClassQuota":
       return { clients: (spec as QueryClassQuotaSpec).clients.length };
+    case "EventCatalog": {
+      const { types } = spec as EventCatalogSpec;
+      return { types: types.length, versions: types.reduce((sum, { versions }) => sum + versions.length, 0) };
+    }
   }
 }
 
 /** Returns true for a status with exactly these columns. */
 export function showsColumns(status: ResourceStatus | undefined, columns: StatusColumns): boolean {
-  const names = ["installation", "endpointHost", "metrics", "stores", "clients"] as const;
+  const names = ["installation", "endpointHost", "metrics", "stores", "clients", "types", "versions"] as const;
   return names.every((name) => status?.[name] === columns[name]);
 }

@@ -5,7 +5,7 @@ import type { ObjectChange } from "../../kube/informer/object-store.ts";
 import { isPaused, kindsInOrder, pausedAnnotation, type ResourceObject } from "../resource-types.ts";
 import type { WatchedSet } from "./watched-set.ts";
 
-/** A change of one object of the three kinds. */
+/** A change of one object of a kind. */
 export interface ResourceChange {
   readonly kind: Kind;
   /** `namespace/name` */
@@ -20,7 +20,7 @@ type ResourceSets = Readonly<
 >;
 
 /**
- * The objects of the three kinds, as the API server holds them and as resources. A resource stays the same JavaScript
+ * The objects of the kinds, as the API server holds them and as resources. A resource stays the same JavaScript
  * object while its generation stays, however often its status changes.
  */
 export class ResourceInventory {

@@ -42,6 +42,10 @@ export const policySchema = {
             "Metric ids allowed in catalogs; shop_* is all ids that start with shop_. Without the list, all ids " +
               "are allowed.",
           ),
+          eventTypes: names(
+            "Event types allowed in event catalogs; payout.* is all types that start with payout. and its dot. " +
+              "Without the list, all types are allowed.",
+          ),
           clients: names("Client ids and scopes allowed in quotas; * is all clients, also for quotas without clients."),
           cidrs: names("CIDR blocks that networks.allowCidrs must be within."),
           plaintext: { type: "boolean", description: "Whether networks.allowPlaintext may be true." },
@@ -88,12 +92,13 @@ function readYaml(text: string): unknown {
 }
 
 function withDefaults({ namespaces, ...grant }: GivenGrant): NamespaceGrant {
-  // The list of metrics is newer: a policy without it grants every metric.
+  // The lists of metrics and event types are newer: a policy without them grants every one.
   const nothing = {
     tenants: [],
     producers: [],
     storeHosts: [],
     metrics: ["*"],
+    eventTypes: ["*"],
     clients: [],
     cidrs: [],
     plaintext: false,

@@ -1,4 +1,11 @@
-import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../../crds/config.ts";
+import type {
+  CatalogConfig,
+  EventCatalogConfig,
+  PartnerConfig,
+  QuotaConfig,
+  ResourceConfig,
+  RuntimeConfig,
+} from "../../crds/config.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import type { Kind } from "../../crds/resource.ts";
 import { type EncodedShard, splitIntoShards, type ShardSplitter } from "../../crds/shards/split-shards.ts";
@@ -31,7 +38,7 @@ const trialsMax = 64;
 interface Entry {
   readonly key: string;
   readonly kind: Kind;
-  readonly config: PartnerConfig | CatalogConfig | QuotaConfig;
+  readonly config: ResourceConfig;
 }
 
 /**
@@ -105,7 +112,7 @@ function isIn(name: string, { kind, config }: Entry, counts: ShardCounts): boole
   return shardOfResource(kind, config, counts) === name;
 }
 
-function entriesOf({ partners, catalogs, quotas }: RuntimeConfig): Entry[] {
+function entriesOf({ partners, catalogs, quotas, eventCatalogs = [] }: RuntimeConfig): Entry[] {
   const of =
     (kind: Kind) =>
     (config: Entry["config"]): Entry => ({ kind, config, key: resourceKey(kind, config) });
@@ -113,16 +120,19 @@ function entriesOf({ partners, catalogs, quotas }: RuntimeConfig): Entry[] {
     ...partners.map(of("WebhookPartner")),
     ...catalogs.map(of("MetricCatalog")),
     ...quotas.map(of("QueryClassQuota")),
+    ...eventCatalogs.map(of("EventCatalog")),
   ];
 }
 
 function entriesConfig(entries: readonly Entry[]): RuntimeConfig {
   const listed = (kind: Kind) => entries.filter((entry) => entry.kind === kind).map(({ config }) => config);
+  const eventCatalogs = listed("EventCatalog") as EventCatalogConfig[];
   return {
     ...emptyConfig,
     partners: listed("WebhookPartner") as PartnerConfig[],
     catalogs: listed("MetricCatalog") as CatalogConfig[],
     quotas: listed("QueryClassQuota") as QuotaConfig[],
+    ...(eventCatalogs.length === 0 ? {} : { eventCatalogs }),
   };
 }
 

@@ -1,14 +1,9 @@
 import { classDefaults } from "../../crds/compile/class-defaults.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import { materialIdsOf } from "../../crds/material.ts";
+import { resourcesOf } from "../../crds/part.ts";
 import { isReadable } from "../../crds/shards/join-shards.ts";
-import {
-  type ConfigShard,
-  type KeyShard,
-  type Shard,
-  type ShardCounts,
-  shardOfMaterial,
-} from "../../crds/shards/shards.ts";
+import { type KeyShard, type Shard, type ShardCounts, shardOfMaterial } from "../../crds/shards/shards.ts";
 import { type EncodedShard, splitIntoShards } from "../../crds/shards/split-shards.ts";
 
 /** The state of a published shard that decides about a write. */
@@ -127,11 +122,7 @@ function withMore(
 /** Ids of the material of published resources. */
 function namedMaterial(published: readonly PublishedState[]): ReadonlySet<string> {
   const shards = published.flatMap(({ shard }) => (shard !== undefined && "partners" in shard ? [shard] : []));
-  return new Set(shards.flatMap(resourcesOf).flatMap(materialIdsOf));
-}
-
-function resourcesOf({ partners, catalogs, quotas }: ConfigShard) {
-  return [...partners, ...catalogs, ...quotas].filter(isReadable);
+  return new Set(shards.flatMap(resourcesOf).filter(isReadable).flatMap(materialIdsOf));
 }
 
 function writtenState({ name, shard, sha256 }: EncodedShard): [string, PublishedState] {

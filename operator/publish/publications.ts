@@ -162,7 +162,8 @@ function keyless(part: Publication["part"]): ConfigPart | undefined {
 }
 
 /** The readable resources of a shard. Those that another version wrote in an unknown form are written again. */
-function partsOf({ partners, catalogs, quotas }: ConfigShard): readonly (readonly [string, Publication["part"]])[] {
+function partsOf(shard: ConfigShard): readonly (readonly [string, Publication["part"]])[] {
+  const { partners, catalogs, quotas, eventCatalogs = [] } = shard;
   return [
     ...partners
       .filter(isReadable)
@@ -173,5 +174,8 @@ function partsOf({ partners, catalogs, quotas }: ConfigShard): readonly (readonl
     ...quotas
       .filter(isReadable)
       .map((config) => [resourceKey("QueryClassQuota", config), { kind: "QueryClassQuota", config }] as const),
+    ...eventCatalogs
+      .filter(isReadable)
+      .map((config) => [resourceKey("EventCatalog", config), { kind: "EventCatalog", config }] as const),
   ];
 }

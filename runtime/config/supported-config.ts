@@ -17,6 +17,7 @@ import {
   type StoreFlavour,
 } from "../../crds/config.ts";
 import type { ConfigzError } from "../../crds/configz.ts";
+import { unsupportedSchema } from "../../crds/event-schema/keywords.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import type { Kind } from "../../crds/resource.ts";
 import { unsupportedPart } from "./unsupported-part.ts";
@@ -38,11 +39,21 @@ export function supportedConfig(config: RuntimeConfig, previous: RuntimeConfig |
   );
   const catalogs = sift("MetricCatalog", config.catalogs, previous?.catalogs, catalogFault);
   const quotas = sift("QueryClassQuota", config.quotas, previous?.quotas, quotaFault);
-  const errors = [...partners.errors, ...catalogs.errors, ...quotas.errors];
+  const eventCatalogs = sift("EventCatalog", config.eventCatalogs ?? [], previous?.eventCatalogs, ({ types }) =>
+    unsupportedSchema(types),
+  );
+  const errors = [...partners.errors, ...catalogs.errors, ...quotas.errors, ...eventCatalogs.errors];
   if (errors.length === 0) return { config, errors };
   const material = { ...keptMaterial([...partners.kept, ...catalogs.kept], previous), ...config.material };
   return {
-    config: { ...config, partners: partners.kept, catalogs: catalogs.kept, quotas: quotas.kept, material },
+    config: {
+      ...config,
+      partners: partners.kept,
+      catalogs: catalogs.kept,
+      quotas: quotas.kept,
+      ...(config.eventCatalogs === undefined ? {} : { eventCatalogs: eventCatalogs.kept }),
+      material,
+    },
     errors,
   };
 }
@@ -74,6 +85,8 @@ function check<T>(faultOf: (resource: T) => string | undefined, resource: T): st
 }
 
 type HistogramType = Extract<SourceConfig, { readonly kind: "histogram" }>["type"];
+
+const unsupported = "this version of the runtime does not support";
 
 /** All words of a closed list: a word that is added to the type must be added to the call. */
 const all = <Word extends string>(words: Readonly<Record<Word, true>>): Readonly<Record<string, true>> => words;
@@ -108,10 +121,7 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
       `${endpoint.url.replace(/\?.*$/u, "?***")} is not an http or https URL`,
     ],
     [isWhole(endpoint.timeoutMs, 1), "the endpoint has no timeout"],
-    [
-      isKnown("scheme", signing.scheme),
-      `this version of the runtime does not support the signing scheme ${signing.scheme}`,
-    ],
+    [isKnown("scheme", signing.scheme), `${unsupported} the signing scheme ${signing.scheme}`],
     ...keyFacts(partner, material),
     [
       [...subscriptions, ...withdrawn].every(({ types, tenants, producers, selects }) =>
@@ -133,7 +143,7 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
     ],
     [retry.scheduleSeconds.length > 0 && retry.scheduleSeconds.every((wait) => wait > 0), "there is no retry schedule"],
     [Array.isArray(partner.networks.allowCidrs), "the networks are incomplete"],
-    [isKnown("state", state), `this version of the runtime does not support the state ${state}`],
+    [isKnown("state", state), `${unsupported} the state ${state}`],
   ]);
 }
 
@@ -184,7 +194,7 @@ const limitNames = (Object.keys(classDefaults.A) as readonly (keyof ClassLimits)
 
 function quotaFault(quota: QuotaConfig): string | undefined {
   return firstFault([
-    [isKnown("class", quota.class), `this version of the runtime does not support the class ${quota.class}`],
+    [isKnown("class", quota.class), `${unsupported} the class ${quota.class}`],
     [limitNames.every((name) => isWhole(quota.limits[name], 0)), "the limits are incomplete"],
     [Array.isArray(quota.perMetric), "the limits of single metrics are incomplete"],
     [
@@ -198,7 +208,7 @@ function quotaFault(quota: QuotaConfig): string | undefined {
 type Fact = readonly [holds: boolean, message: string];
 
 function knows(list: keyof typeof known, word: unknown, of: string): Fact {
-  return [isKnown(list, word), `this version of the runtime does not support the ${list} ${String(word)} ${of}`];
+  return [isKnown(list, word), `${unsupported} the ${list} ${String(word)} ${of}`];
 }
 
 function firstFault(facts: readonly Fact[]): string | undefined {

@@ -1,6 +1,7 @@
 // Preview of an edit: the effect of changed resources on recorded events, before they are applied.
 import type { PreviewedResources } from "../../api/previews.ts";
 import { compile } from "../../crds/compile/compile.ts";
+import { compileEventCatalog } from "../../crds/compile/event-catalog.ts";
 import { compileCatalog } from "../../crds/compile/catalog.ts";
 import { uidOf } from "../../crds/compile/origin.ts";
 import { compilePartner } from "../../crds/compile/partner.ts";
@@ -87,6 +88,8 @@ function partOf(resource: Resource, replaced: ConfigPart | undefined): ConfigPar
       return partnerPart(resource, replaced);
     case "MetricCatalog":
       return { kind: resource.kind, config: compileCatalog(resource, []), material: {} };
+    case "EventCatalog":
+      return { kind: resource.kind, config: compileEventCatalog(resource), material: {} };
     case "QueryClassQuota":
       return { kind: resource.kind, config: compileQuota(resource), material: {} };
   }
@@ -117,5 +120,6 @@ function withKept(config: RuntimeConfig, kept: readonly ConfigPart[]): RuntimeCo
     partners: config.partners.map(asKept),
     catalogs: config.catalogs.map(asKept),
     quotas: config.quotas.map(asKept),
+    ...(config.eventCatalogs === undefined ? {} : { eventCatalogs: config.eventCatalogs.map(asKept) }),
   };
 }

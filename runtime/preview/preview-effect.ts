@@ -1,6 +1,7 @@
 import type { PreviewedResources } from "../../api/previews.ts";
 import { digestOf } from "../../crds/compile/canonical-json.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
+import { resourcesOf } from "../../crds/part.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
 import { anyTenant } from "../webhooks/events/tenants.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/partner-access.ts";
@@ -9,8 +10,8 @@ import type { PreviewCaller, PreviewJob } from "./preview-job.ts";
 import { resourceChanges, type FieldChange } from "./resource-changes.ts";
 
 /** Digest that changes with every applied spec, and with what replaces one. Generations do not count. */
-export function configIdentity({ partners, catalogs, quotas }: RuntimeConfig): string {
-  const parts = [...partners, ...catalogs, ...quotas].map(({ uid, specDigest, ...rest }) => {
+export function configIdentity(config: RuntimeConfig): string {
+  const parts = resourcesOf(config).map(({ uid, specDigest, ...rest }) => {
     const { held, lastGoodSinceMs } = rest as { readonly held?: unknown; readonly lastGoodSinceMs?: unknown };
     return [uid, specDigest, held ?? null, lastGoodSinceMs ?? null];
   });

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import type { ConfigzError } from "../../crds/configz.ts";
+import { resourcesOf } from "../../crds/part.ts";
 import type { ConfigState } from "../config/config-source.ts";
 import type { FolderState } from "../config/folder/folder-state.ts";
 import { retentionFaults, type StreamSettings } from "../config/settings/settings.ts";
@@ -43,8 +44,9 @@ export function shardLog(log: Logger, streams: StreamSettings): StateLog<ConfigS
     for (const error of after.errors ?? [])
       if (!known.has(keyOf(error))) log.error(error, "resource not fully applied");
     logRetention(log, streams, after);
-    const { partners, catalogs, quotas } = after.config;
-    const counts = { partners: partners.length, catalogs: catalogs.length, quotas: quotas.length };
+    const { partners, catalogs, quotas, eventCatalogs } = after.config;
+    const types = eventCatalogs === undefined ? {} : { eventCatalogs: eventCatalogs.length };
+    const counts = { partners: partners.length, catalogs: catalogs.length, quotas: quotas.length, ...types };
     log.info({ configHash: after.hash, ...counts, errors: after.errors?.length ?? 0 }, "configuration");
   };
 }
@@ -82,8 +84,7 @@ export function changesBetween(before: FolderState | undefined, after: FolderSta
 
 /** Every object with its result, and a mark that changes with its spec or result. */
 function marked(state: FolderState): readonly (readonly [string, { mark: string; change: ObjectChange }])[] {
-  const { partners, catalogs, quotas } = state.config;
-  const digests = new Map([...partners, ...catalogs, ...quotas].map(({ uid, specDigest }) => [uid, specDigest]));
+  const digests = new Map(resourcesOf(state.config).map(({ uid, specDigest }) => [uid, specDigest]));
   return state.results.map((result) => {
     const change = changeOf(result);
     return [change.object, { mark: JSON.stringify([change, digests.get(result.uid)]), change }];

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
 import { digestOf } from "../../crds/compile/canonical-json.ts";
-import type { RuntimeConfig } from "../../crds/config.ts";
+import type { ResourceConfig, RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
 import type { ConfigState } from "../config/config-source.ts";
 import type { PartHealth } from "../http/server/admin-server.ts";
@@ -37,8 +37,6 @@ export interface ProgramStatus {
   disabled: readonly DisabledMark[];
   draining: boolean;
 }
-
-type Resource = RuntimeConfig["partners" | "catalogs" | "quotas"][number];
 
 /** The status of a program that is about to start. */
 export function startingStatus(pod: string): ProgramStatus {
@@ -191,20 +189,21 @@ function validationResult(failure: FailureOutcome | undefined): Pick<ConfigzMark
  */
 export class ContentHash {
   readonly #configs = new WeakMap<RuntimeConfig, string>();
-  readonly #resources = new WeakMap<Resource, string>();
+  readonly #resources = new WeakMap<ResourceConfig, string>();
 
   /** sha256 in lowercase hex. The bytes of Secrets are in it by their digests. */
   of(config: RuntimeConfig): string {
     const known = this.#configs.get(config);
     if (known !== undefined) return known;
-    const { partners, catalogs, quotas, material, notApplied: _notApplied, ...rest } = config;
-    const resources = [partners, catalogs, quotas].map((list) => list.map((resource) => this.#ofResource(resource)));
+    const { partners, catalogs, quotas, eventCatalogs, material, notApplied: _notApplied, ...rest } = config;
+    const lists = [partners, catalogs, quotas, ...(eventCatalogs === undefined ? [] : [eventCatalogs])];
+    const resources = lists.map((list) => list.map((resource) => this.#ofResource(resource)));
     const hash = digestOf({ ...rest, resources, material: Object.keys(material).toSorted() });
     this.#configs.set(config, hash);
     return hash;
   }
 
-  #ofResource(resource: Resource): string {
+  #ofResource(resource: ResourceConfig): string {
     const known = this.#resources.get(resource);
     if (known !== undefined) return known;
     const { generation: _generation, ...content } = resource;

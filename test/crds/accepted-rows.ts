@@ -274,6 +274,32 @@ export const acceptedRows: readonly Row[] = [
       set: { "metrics[0].source.gauge.name": "cpu" },
     },
   ]),
+  ...rowsOf<Row>("EventCatalog", [
+    { says: "has only what is required", set: {} },
+    {
+      says: "deprecates a version without an end",
+      set: {
+        contact: "https://chat.example/payouts",
+        "types[0].versions[0].state": "Deprecated",
+        "types[0].versions[0].deprecatedAt": "2026-01-01T00:00:00Z",
+      },
+    },
+    {
+      says: "has examples, a null among them, and sensitive fields of a list",
+      set: {
+        "types[0].sensitive": [{ pointer: "/lines/*/iban", class: "financial" }],
+        "types[0].versions[0].version": "2024-02-29",
+        "types[0].versions[0].schema": {
+          type: "object",
+          properties: {
+            note: { type: ["string", "null"], enum: ["late", null] },
+            lines: { type: "array", items: { type: "object", properties: { iban: { type: "string" } } } },
+          },
+        },
+        "types[0].versions[0].examples": [{ note: null, lines: [{ iban: "DE02" }] }],
+      },
+    },
+  ]),
   ...rowsOf<Row>("QueryClassQuota", [
     { says: "has only what is required", set: { clients: undefined } },
     { says: "serves nothing from memory", set: { cache: { memorySeconds: 0 } } },

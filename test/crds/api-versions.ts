@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { definitionFiles } from "../tools/resource-types.ts";
@@ -30,7 +30,9 @@ const crds = fileURLToPath(new URL("../../crds", import.meta.url));
 
 /** The definitions in a folder of today or of an earlier release. @default those of the checkout */
 export function definitionsIn(folder = crds): readonly VersionedDefinition[] {
-  return definitionFiles.map((file) => parse(readFileSync(`${folder}/${file}.yaml`, "utf8")) as VersionedDefinition);
+  return definitionFiles
+    .filter((file) => existsSync(`${folder}/${file}.yaml`))
+    .map((file) => parse(readFileSync(`${folder}/${file}.yaml`, "utf8")) as VersionedDefinition);
 }
 
 /** A definition that serves the schema of `v1alpha1` under further names too, as the path to v1 has it. */

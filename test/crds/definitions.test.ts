@@ -17,6 +17,7 @@ const ownStatus: Readonly<Record<(typeof definitionFiles)[number], readonly stri
   "webhook-partner": ["endpointHost"],
   "metric-catalog": ["metrics", "stores"],
   "query-class-quota": ["clients"],
+  "event-catalog": ["types", "versions"],
 };
 
 /** The bound that a schema lacks, if it lacks one. */
@@ -47,6 +48,7 @@ describe("the definitions", () => {
     });
     expect(common[1]).toEqual(common[0]);
     expect(common[2]).toEqual(common[0]);
+    expect(common[3]).toEqual(common[0]);
   });
 
   test("describe every field for kubectl explain", () => {

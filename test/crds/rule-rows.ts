@@ -19,6 +19,53 @@ const senderSets = "this header is reserved: the HTTP client sets it";
 const onlyPrometheus = "VictoriaMetrics supports neither anchored increases nor native histograms";
 const p95 = { "metrics[0].aggregations": ["p95"], "metrics[0].defaultAggregation": "p95" };
 
+const version = "types[0].versions[0]";
+const eventRules = rowsOf<RuleRow>("EventCatalog", [
+  {
+    says: "has more versions than a catalog holds",
+    set: {
+      types: Array.from({ length: 11 }, (_, index) => ({
+        type: `payout.kind_${index}`,
+        description: "One of many.",
+        versions: Array.from({ length: 19 }, (_one, day) => ({
+          version: `2026-01-${String(day + 1).padStart(2, "0")}`,
+          schema: { type: "object" },
+        })),
+      })),
+    },
+    field: "spec.types",
+    message: "a catalog has at most 200 versions of all types",
+  },
+  {
+    says: "declares a type of this service",
+    set: { "types[0].type": "heliograph.ping" },
+    field: "spec.types[0].type",
+    message: "types that begin with heliograph. are reserved for operational events",
+  },
+  {
+    says: "ends an active version",
+    set: { [`${version}.sunsetAt`]: "2027-01-01T00:00:00Z" },
+    field: `spec.${version}.state`,
+    message: "deprecatedAt and sunsetAt are allowed for deprecated versions only",
+  },
+  {
+    says: "deprecates a version without a time",
+    set: { [`${version}.state`]: "Deprecated" },
+    field: `spec.${version}.deprecatedAt`,
+    message: "a deprecated version requires deprecatedAt",
+  },
+  {
+    says: "ends a version before its deprecation",
+    set: {
+      [`${version}.state`]: "Deprecated",
+      [`${version}.deprecatedAt`]: "2026-01-01T00:00:00.001Z",
+      [`${version}.sunsetAt`]: "2026-01-01T00:00:00Z",
+    },
+    field: `spec.${version}.sunsetAt`,
+    message: "sunsetAt must be later than deprecatedAt",
+  },
+]);
+
 const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
   {
     says: "sends over plain http without saying so",
@@ -592,6 +639,7 @@ const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
 export const ruleRows: readonly RuleRow[] = [
   ...partnerRules,
   ...subscriptionRuleRows,
+  ...eventRules,
   ...catalogRules,
   ...storeRuleRows,
   ...sloRuleRows,

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { allowAll } from "../../crds/policy.ts";
@@ -20,16 +20,20 @@ function storedSpecs(version: string, kind: string): readonly object[] {
 }
 
 describe.each(versions)("what %s stored", (version) => {
-  test.each(kinds)("as a %s is accepted today, and keeps every field as it is", (kind) => {
-    const specs = storedSpecs(version, kind);
-    expect(specs.length).toBeGreaterThan(10);
-    for (const spec of specs) {
-      const { resource, problems } = validateResource({ ...plainObject(kind), spec });
-      expect({ spec, problems }).toEqual({ spec, problems: [] });
-      if (resource === undefined) continue;
-      expect(resource.spec).toMatchObject(spec);
-      const { results } = compile({ resources: [resource], secrets: new Map(), policy: allowAll });
-      expect(results.map(({ accepted }) => accepted.reason)).toEqual(["Accepted"]);
-    }
-  });
+  // A release that had not heard of a kind stored nothing of it.
+  test.each(kinds.filter((kind) => existsSync(`${folder}/${version}/${kind}.jsonl`)))(
+    "as a %s is accepted today, and keeps every field as it is",
+    (kind) => {
+      const specs = storedSpecs(version, kind);
+      expect(specs.length).toBeGreaterThan(10);
+      for (const spec of specs) {
+        const { resource, problems } = validateResource({ ...plainObject(kind), spec });
+        expect({ spec, problems }).toEqual({ spec, problems: [] });
+        if (resource === undefined) continue;
+        expect(resource.spec).toMatchObject(spec);
+        const { results } = compile({ resources: [resource], secrets: new Map(), policy: allowAll });
+        expect(results.map(({ accepted }) => accepted.reason)).toEqual(["Accepted"]);
+      }
+    },
+  );
 });

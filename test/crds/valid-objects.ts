@@ -37,6 +37,16 @@ const validSpecs: Readonly<Record<Kind, object>> = {
     ],
   },
   QueryClassQuota: { class: "A", clients: [{ clientId: "dashboards" }] },
+  EventCatalog: {
+    owner: "team-payouts",
+    types: [
+      {
+        type: "payout.processed",
+        description: "A payout was sent to the bank.",
+        versions: [{ version: "2026-01-31", schema: { type: "object", properties: { id: { type: "string" } } } }],
+      },
+    ],
+  },
 };
 
 /** A valid object of the kind with the changes made. */

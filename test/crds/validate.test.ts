@@ -78,7 +78,9 @@ describe("validateResource", () => {
       {
         field: "kind",
         reason: "NotSupported",
-        message: "kind Pod is not one of MetricCatalog, QueryClassQuota, WebhookPartner of heliograph.dev/v1alpha1",
+        message:
+          "kind Pod is not one of EventCatalog, MetricCatalog, QueryClassQuota, WebhookPartner of " +
+          "heliograph.dev/v1alpha1",
       },
     ]);
   });

@@ -171,7 +171,7 @@ describeOnCluster("the chart's own test", () => {
     const said = await installation.helm(["test", release, "--namespace", namespace, "--timeout=2m"]);
     expect(said).toMatch(/Phase: +Succeeded/u);
     expect(
-      await user.kubectl(["get", "webhookpartners,metriccatalogs,queryclassquotas", "--output=name"]),
+      await user.kubectl(["get", "webhookpartners,metriccatalogs,queryclassquotas,eventcatalogs", "--output=name"]),
     ).not.toContain("heliograph-test");
   });
 });

@@ -19,7 +19,12 @@ afterEach(() => cluster.stopAll());
 const lease = { leaseMs: 2_500, renewDeadlineMs: 2_000, retryMs: 300, callTimeoutMs: 800 };
 const settleMs = 60_000;
 const callsAtOnce = 8;
-const sizes = { WebhookPartner: 120, MetricCatalog: 50, QueryClassQuota: 80 } as const satisfies Record<Kind, number>;
+const sizes = {
+  WebhookPartner: 120,
+  MetricCatalog: 50,
+  QueryClassQuota: 80,
+  EventCatalog: 20,
+} as const satisfies Record<Kind, number>;
 const secretCount = 90;
 const metricCount = 35;
 const clientCount = 60;
@@ -63,7 +68,9 @@ async function put(ns: string, { kind, which: number, of, size }: Extract<Step, 
       clients: [{ clientId: `client-${of % clientCount}` }],
       limits: { maxSeries: Math.min(50, size) },
     });
-  } else {
+  } else if (kind === "EventCatalog")
+    await cluster.put(ns, kind, name, { owner: `team-${size}`, "types[0].type": `payout.kind_${of % metricCount}` });
+  else {
     // A catalog that changes what a metric means names another version; to be made anew is another matter.
     await remove(ns, kind, number);
     await cluster.put(ns, kind, name, {

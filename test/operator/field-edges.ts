@@ -119,6 +119,17 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
     },
     { clients: [{ scope: "dashboards" }] },
   ],
+  EventCatalog: [
+    {
+      contact: "#payouts",
+      "types[0].sensitive": [{ pointer: "/id", class: "financial" }],
+      "types[0].versions[0].schema": { type: "object", additionalProperties: { type: "string" } },
+      "types[0].versions[0].examples": [{ id: "po_1" }],
+      "types[0].versions[0].state": "Deprecated",
+      "types[0].versions[0].deprecatedAt": "2026-01-01T00:00:00Z",
+      "types[0].versions[0].sunsetAt": "2027-01-01T00:00:00Z",
+    },
+  ],
 };
 
 function replacement(id: string): object {
@@ -175,6 +186,9 @@ const companions: Readonly<Record<string, (value: unknown) => readonly Changes[]
 function textsAt(place: string, { format, minLength = 0, maxLength = 0 }: Schema): readonly string[] {
   if (format === "date-time") return ["2029-01-01T00:00:00Z", "2099-12-31T23:59:59.999Z"];
   if (/url$/iu.test(place)) return ["https://a/v1", `https://a/v1/${"a".repeat(maxLength - "https://a/v1/".length)}`];
+  if (place === "spec.types[].type") return ["a.a", `a.${"a".repeat(maxLength - "a.".length)}`];
+  if (format === "date") return ["2026-01-01", "9999-12-31"];
+  if (place.endsWith("pointer")) return ["/a", `/${"a".repeat(maxLength - 1)}`];
   if (place.endsWith("allowCidrs[]")) return ["1::/8", "2001:0db8:1111:2222:3333:4444:5555:6666/128"];
   return [...new Set(["a".repeat(minLength), "a".repeat(maxLength)])];
 }
@@ -218,10 +232,17 @@ function itemLike(
     const key = Object.hasOwn(Object(like), "secretRef")
       ? { secretRef: { ...Reflect.get(Object(like), "secretRef"), key: `n${index}` } }
       : {};
-    return { ...Object(like), ...Object.fromEntries(names.map((name) => [name, `n${index}`])), ...key };
+    return { ...Object(like), ...Object.fromEntries(names.map((name) => [name, keyAt(place, index)])), ...key };
   }
   if (items.type !== "string") return items.minimum;
   return place.endsWith("allowCidrs") ? `10.${index}.0.0/16` : `n${index}`;
+}
+
+/** The key of one item among others of its list. */
+function keyAt(place: string, index: number): string {
+  if (place === "spec.types") return `payout.n${index}`;
+  if (place === "spec.types[].versions") return `2026-02-${String(index + 1).padStart(2, "0")}`;
+  return place.endsWith("sensitive") ? `/n${index}` : `n${index}`;
 }
 
 /** `spec.metrics[].id` → `metrics[0].id`; the first key signs and never expires. */

@@ -35,6 +35,9 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "make image": { neverRun: true },
   },
   "docs/how-to/console.md": { "*": { neverRun: true } },
+  "docs/how-to/event-catalogs.md": {
+    "heliograph validate docs/examples/event-catalog.yaml": { runBy: ["test/cli/configuration/validate.test.ts"] },
+  },
   "docs/how-to/install.md": {
     'make image ARGS="--tag registry.example.com/heliograph:0.1.0"': {
       runBy: ["test/image/image.cluster.test.ts", e2e],
@@ -51,13 +54,15 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "kubectl --namespace heliograph patch pvc data-heliograph-nats-0": {
       runBy: ["test/chart/upgrade.kube.test.ts", e2e],
     },
-    "for kind in webhookpartners metriccatalogs queryclassquotas; do": {
+    "for kind in webhookpartners metriccatalogs queryclassquotas eventcatalogs; do": {
       runBy: ["test/cli/kubectl/resources.kube.test.ts"],
     },
     "helm install other charts/heliograph --namespace heliograph --take-ownership": {
       runBy: ["test/chart/ownership.kube.test.ts"],
     },
-    "kubectl delete webhookpartners,metriccatalogs,queryclassquotas --all --all-namespaces": { neverRun: true },
+    "kubectl delete webhookpartners,metriccatalogs,queryclassquotas,eventcatalogs --all --all-namespaces": {
+      neverRun: true,
+    },
     "kubectl --namespace heliograph port-forward service/heliograph-nats 4222 &": { neverRun: true },
   },
   "docs/how-to/prometheus.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
@@ -92,11 +97,12 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
   },
   "docs/how-to/tokens.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
   "docs/reference/versions.md": {
-    "kubectl get webhookpartners,metriccatalogs,queryclassquotas --all-namespaces --output=json | kubectl replace --filename=-":
+    "kubectl get webhookpartners,metriccatalogs,queryclassquotas,eventcatalogs --all-namespaces --output=json | kubectl replace --filename=-":
       { runBy: [versions] },
-    "kubectl get webhookpartners,metriccatalogs,queryclassquotas --all-namespaces --output=yaml > resources.yaml": {
-      neverRun: true,
-    },
+    "kubectl get webhookpartners,metriccatalogs,queryclassquotas,eventcatalogs --all-namespaces --output=yaml > resources.yaml":
+      {
+        neverRun: true,
+      },
   },
   "docs/runbooks/": { "*": { runBy: ["test/chart/dashboards/monitoring.kube.test.ts", e2e] } },
 };

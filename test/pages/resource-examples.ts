@@ -79,4 +79,30 @@ spec:
   perMetric:
     - { metric: deposits_success_pct, requestsPerSecond: 5 }
 `,
+  EventCatalog: `apiVersion: heliograph.dev/v1alpha1
+kind: EventCatalog
+metadata:
+  name: payouts
+spec:
+  owner: team-payouts
+  contact: "#payouts"
+  types:
+    - type: payout.processed
+      description: A payout was sent to the bank.
+      sensitive:
+        - { pointer: /account, class: financial }
+      versions:
+        - version: "2026-01-31"
+          schema:
+            type: object
+            required: [payout_id, status, amount_minor, currency]
+            properties:
+              payout_id: { type: string, minLength: 1 }
+              status: { type: string, enum: [processed, failed], x-open-enum: true }
+              amount_minor: { type: integer, minimum: 0 }
+              currency: { type: string, pattern: "^[A-Z]{3}$", maxLength: 3 }
+              account: { type: string }
+          examples:
+            - { payout_id: po_1, status: processed, amount_minor: 1250, currency: EUR }
+`,
 };

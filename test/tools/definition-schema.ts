@@ -20,6 +20,8 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: Schema;
   readonly required?: readonly string[];
+  /** True for an object of any content, which no rule reads. */
+  readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
   readonly "x-kubernetes-list-type"?: "map" | "set" | "atomic";
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-validations"?: readonly CelRule[];

@@ -26,7 +26,7 @@ interface Definition {
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** File names of the definitions in `crds/`, without `.yaml`. */
-export const definitionFiles = ["metric-catalog", "query-class-quota", "webhook-partner"] as const;
+export const definitionFiles = ["event-catalog", "metric-catalog", "query-class-quota", "webhook-partner"] as const;
 
 const notice = "// Generated from the definitions in crds/*.yaml by `npm run generate`. Edit those instead.\n";
 
@@ -79,13 +79,13 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], object>> = sch
 
 /** Without descriptions and CEL rules, which have twins in `crds/checks/`; unknown fields are rejected explicitly. */
 function validated({ description: _text, "x-kubernetes-validations": _rules, ...schema }: Schema): object {
-  const { items, properties, additionalProperties, ...rest } = schema;
+  const { items, properties, additionalProperties, "x-kubernetes-preserve-unknown-fields": _open, ...rest } = schema;
   const members = Object.entries(properties ?? {}).map(([name, property]) => [name, validated(property)] as const);
   return {
     ...rest,
     ...(items === undefined ? {} : { items: validated(items) }),
     ...(properties === undefined ? {} : { properties: Object.fromEntries(members) }),
-    ...(schema.type === "object"
+    ...(schema.type === "object" && schema["x-kubernetes-preserve-unknown-fields"] !== true
       ? { additionalProperties: additionalProperties === undefined ? false : validated(additionalProperties) }
       : {}),
   };
@@ -101,6 +101,7 @@ function typesText(kind: string, spec: Schema): string {
   const typeOf = (schema: Schema, name: string): string => {
     if (schema.type === "array") return `readonly ${itemType(schema, name)}[]`;
     if (schema.type !== "object") return scalarType(schema);
+    if (schema["x-kubernetes-preserve-unknown-fields"] === true) return "Readonly<Record<string, unknown>>";
     const values = schema.additionalProperties;
     return values === undefined ? interfaceOf(schema, name) : `Readonly<Record<string, ${typeOf(values, name)}>>`;
   };

@@ -12,10 +12,10 @@
 {{/* Rights of the operator in watched namespaces: it reads resources and the Secrets that they name, and writes statuses and events. */}}
 {{- define "heliograph.resourceRules" -}}
 - apiGroups: [heliograph.dev]
-  resources: [webhookpartners, metriccatalogs, queryclassquotas]
+  resources: [webhookpartners, metriccatalogs, queryclassquotas, eventcatalogs]
   verbs: [list, watch]
 - apiGroups: [heliograph.dev]
-  resources: [webhookpartners/status, metriccatalogs/status, queryclassquotas/status]
+  resources: [webhookpartners/status, metriccatalogs/status, queryclassquotas/status, eventcatalogs/status]
   verbs: [patch]
 # Watched without their data; the data is read only of those that a resource names.
 - apiGroups: [""]

@@ -27,7 +27,7 @@ interface FolderRecord {
     readonly resource?: Resource;
     readonly secret?: SecretEntries;
   }[];
-  readonly config: Pick<RuntimeConfig, "partners" | "catalogs" | "quotas" | "material">;
+  readonly config: Pick<RuntimeConfig, "partners" | "catalogs" | "quotas" | "eventCatalogs" | "material">;
 }
 
 const fileName = "last-good.json";
@@ -61,7 +61,7 @@ export class FolderRecordFile {
 }
 
 function recordOf(objects: FolderObjects["objects"], config: RuntimeConfig): FolderRecord {
-  const { partners, catalogs, quotas, material } = config;
+  const { partners, catalogs, quotas, eventCatalogs, material } = config;
   return {
     layout,
     objects: [...objects].map(([key, { file, resource, secret }]) => ({
@@ -70,7 +70,7 @@ function recordOf(objects: FolderObjects["objects"], config: RuntimeConfig): Fol
       ...(resource === undefined ? {} : { resource }),
       ...(secret === undefined ? {} : { secret }),
     })),
-    config: { partners, catalogs, quotas, material },
+    config: { partners, catalogs, quotas, ...(eventCatalogs === undefined ? {} : { eventCatalogs }), material },
   };
 }
 

@@ -73,7 +73,12 @@ describe("validate reports", () => {
 
   test("nothing as a whole document", async () => {
     const { code, stdout } = await runProgram(["validate", "docs/examples", "--output", "json"]);
-    expect({ code, report: JSON.parse(stdout) }).toMatchObject({ code: 0, report: { resources: 6, problems: [] } });
+    expect({ code, report: JSON.parse(stdout) }).toMatchObject({ code: 0, report: { resources: 7, problems: [] } });
+  });
+
+  test("nothing about the example of a catalog of events", async () => {
+    const { code, stdout } = await runProgram(["validate", "docs/examples/event-catalog.yaml", "--output", "json"]);
+    expect({ code, report: JSON.parse(stdout) }).toMatchObject({ code: 0, report: { resources: 1, problems: [] } });
   });
 
   test("an unknown form as a usage error", async () => {

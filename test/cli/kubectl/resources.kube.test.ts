@@ -25,7 +25,7 @@ async function kubectl(...args: readonly string[]): Promise<string> {
 beforeAll(async () => {
   api = await startKubeApi();
   await kubectl("apply", "--server-side", `--filename=${join(root, "crds")}`);
-  const served = () => kubectl("get", "webhookpartners,metriccatalogs,queryclassquotas");
+  const served = () => kubectl("get", "webhookpartners,metriccatalogs,queryclassquotas,eventcatalogs");
   await waitFor(async () => (await served(), true), { timeoutMs: 60_000, what: "the definitions to be served" });
   for (const namespace of ["shop", "other", "empty"]) await kubectl("create", "namespace", namespace);
   await kubectl("--namespace=shop", "apply", ...examples);

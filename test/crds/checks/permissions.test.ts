@@ -13,6 +13,7 @@ const granted: NamespaceGrant = {
   producers: ["payments"],
   storeHosts: ["eu.example", "*.stores.example"],
   metrics: ["*"],
+  eventTypes: ["payout.*", "refund.created"],
   clients: ["dashboards", "metrics:read"],
   cidrs: ["10.20.0.0/16"],
   plaintext: false,

@@ -12,6 +12,7 @@ beforeEach(() => {
     WebhookPartner: partners,
     MetricCatalog: new ScriptedSet(),
     QueryClassQuota: new ScriptedSet(),
+    EventCatalog: new ScriptedSet(),
   });
   changes = [];
   inventory.onChange((change) => void changes.push(change));

@@ -13,6 +13,7 @@ describe("a policy", () => {
           producers: [],
           storeHosts: [],
           metrics: ["*"],
+          eventTypes: ["*"],
           clients: [],
           cidrs: ["10.0.0.0/8"],
           plaintext: true,
@@ -26,6 +27,13 @@ describe("a policy", () => {
       "grants: [{namespaces: [a], metrics: [shop_*]}, {namespaces: [b], metrics: []}, {namespaces: [c]}]",
     ).grants;
     expect([listed?.metrics, none?.metrics, absent?.metrics]).toEqual([["shop_*"], [], ["*"]]);
+  });
+
+  test("that lists event types grants no others, and without the list every one, as before there was one", () => {
+    const [listed, none, absent] = parsePolicy(
+      "grants: [{namespaces: [a], eventTypes: [payout.*]}, {namespaces: [b], eventTypes: []}, {namespaces: [c]}]",
+    ).grants;
+    expect([listed?.eventTypes, none?.eventTypes, absent?.eventTypes]).toEqual([["payout.*"], [], ["*"]]);
   });
 
   test("may be JSON, and may grant nothing", () => {

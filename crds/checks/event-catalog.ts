@@ -1,0 +1,108 @@
+import type { PointerProblem, SchemaNode } from "../event-schema/schema-node.ts";
+import { parseSchema } from "../event-schema/parse-schema.ts";
+import { validateData } from "../event-schema/validate-data.ts";
+import type { FieldProblem } from "../problem.ts";
+import type { EventCatalogSpec, EventCatalogType, EventCatalogTypeVersion } from "../types/event-catalog.ts";
+import { type PlacedRule, rule, rulesAt } from "./cel-rule.ts";
+
+const versionsMax = 200;
+
+/** The CEL rules of EventCatalog. */
+export const eventCatalogRules: readonly PlacedRule[] = [
+  ...rulesAt<readonly EventCatalogType[]>("spec.types", [
+    rule(
+      "a catalog has at most 200 versions of all types",
+      (types) => types.reduce((sum, { versions }) => sum + versions.length, 0) <= versionsMax,
+    ),
+  ]),
+  ...rulesAt<EventCatalogType>("spec.types[]", [
+    rule(
+      "types that begin with heliograph. are reserved for operational events",
+      ({ type }) => !type.startsWith("heliograph."),
+      ".type",
+    ),
+  ]),
+  ...rulesAt<EventCatalogTypeVersion>("spec.types[].versions[]", [
+    rule(
+      "deprecatedAt and sunsetAt are allowed for deprecated versions only",
+      ({ state, deprecatedAt, sunsetAt }) => state === "Deprecated" || (deprecatedAt ?? sunsetAt) === undefined,
+      ".state",
+    ),
+    rule(
+      "a deprecated version requires deprecatedAt",
+      ({ state, deprecatedAt }) => state !== "Deprecated" || deprecatedAt !== undefined,
+      ".deprecatedAt",
+    ),
+    rule(
+      "sunsetAt must be later than deprecatedAt",
+      ({ deprecatedAt, sunsetAt }) =>
+        deprecatedAt === undefined || sunsetAt === undefined || Date.parse(sunsetAt) > Date.parse(deprecatedAt),
+      ".sunsetAt",
+    ),
+  ]),
+];
+
+/**
+ * Problems that no CEL rule can find: keywords of schemas, examples that their schema rejects, and pointers of
+ * sensitive fields that no version declares. The operator and the offline checks report them; the API server does not.
+ */
+export function eventSchemaProblems({ types }: EventCatalogSpec): readonly FieldProblem[] {
+  return types.flatMap((one, index) => {
+    const at = `spec.types[${index}]`;
+    const parsed = one.versions.map(({ schema }) => parseSchema(schema));
+    const problems = one.versions.flatMap((version, place) =>
+      versionProblems(version, parsed[place], `${at}.versions[${place}]`),
+    );
+    const roots = parsed.flatMap(({ root }) => root ?? []);
+    return [...problems, ...(roots.length < parsed.length ? [] : sensitiveProblems(one, roots, at))];
+  });
+}
+
+function versionProblems(
+  { examples }: EventCatalogTypeVersion,
+  parsed: ReturnType<typeof parseSchema> | undefined,
+  at: string,
+): readonly FieldProblem[] {
+  if (parsed?.root === undefined) return (parsed?.problems ?? []).map((problem) => placed(`${at}.schema`, problem));
+  const { root } = parsed;
+  return examples.flatMap((example, index) =>
+    validateData(root, example).map((problem) => placed(`${at}.examples[${index}]`, problem)),
+  );
+}
+
+function sensitiveProblems(
+  { sensitive }: EventCatalogType,
+  roots: readonly SchemaNode[],
+  at: string,
+): readonly FieldProblem[] {
+  return sensitive.flatMap(({ pointer }, index) => {
+    const segments = pointer.slice(1).split("/");
+    if (roots.some((root) => declares(root, segments))) return [];
+    return [invalid(`${at}.sensitive[${index}].pointer`, `no version of the type declares ${pointer}`)];
+  });
+}
+
+/** True for a schema that describes the place of a pointer, in one of its branches too. */
+function declares(node: SchemaNode, [segment, ...rest]: readonly string[]): boolean {
+  if (segment === undefined) return true;
+  const { properties, items, additional, allOf = [], anyOf = [], oneOf = [] } = node;
+  const name = segment.replaceAll("~1", "/").replaceAll("~0", "~");
+  const members = [
+    properties?.get(name),
+    segment === "*" ? items : undefined,
+    typeof additional === "object" ? additional : undefined,
+  ];
+  return (
+    members.some((member) => member !== undefined && declares(member, rest)) ||
+    [...allOf, ...anyOf, ...oneOf].some((branch) => declares(branch, [segment, ...rest]))
+  );
+}
+
+/** A problem at a pointer below a field. */
+export function placed(field: string, { pointer, detail }: PointerProblem): FieldProblem {
+  return invalid(field, pointer === "" ? detail : `${pointer}: ${detail}`);
+}
+
+function invalid(field: string, message: string): FieldProblem {
+  return { field, reason: "Invalid", message };
+}
