@@ -67,6 +67,7 @@ export const BulkQuery = closedObject(
       maximum: rankedSeriesMax,
     }),
     by: words(rankings, "Value of the window that `top` ranks by. Default: max"),
+    compare: ref(Duration, "Time to an earlier window, whose points and change are added. Default: none"),
     order: words(rankOrders, "`asc`: `top` returns the lowest series. Default: desc"),
     snapshot: text("Snapshot to read the page from. Default: current data"),
     schema_version: text("Schema version that the client was written for. Default: any"),

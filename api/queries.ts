@@ -96,6 +96,12 @@ export const RegionState = object(
 );
 export type RegionState = Static<typeof RegionState>;
 
+export const Change = pair(
+  numberOrNull(),
+  numberOrNull(),
+  "Absolute change, and the change divided by the size of the earlier value; null without one, or if it is 0",
+);
+
 export const QueryItem = object(
   {
     metric: text("Metric id"),
@@ -107,6 +113,8 @@ export const QueryItem = object(
     exemplars: list(ref(Exemplar), "Newest exemplars"),
     rank: integer("With `top`: the place of the series among those of its metric", { minimum: 1 }),
     other: integer("With `top`: the number of series whose sum this is; they are not among the top", { minimum: 1 }),
+    previous: list(ref(Point), "With `compare`: points of the earlier window, with the times of this window"),
+    change: list(ref(Change), "With `compare`: change of each point, in the order of `points`"),
   },
 );
 export type QueryItem = Static<typeof QueryItem>;
@@ -168,6 +176,16 @@ const sometimesOfWindow = {
     }),
     "With `top`: how the series were ranked",
   ),
+  compare: described(
+    object({
+      shift: ref(Duration, "Time between the two windows"),
+      from: ref(Time, "Start of the earlier window"),
+      to: ref(Time, "End of the earlier window"),
+      partial: flag("True if some data of the earlier window is missing"),
+      regions: list(ref(RegionState), "State of each region in the earlier window"),
+    }),
+    "With `compare`: the earlier window",
+  ),
 };
 
 export const QueryMeta = object(
@@ -186,6 +204,44 @@ export const MetricFailure = described(
   "A metric that failed; the data is from the other metrics",
 );
 export type MetricFailure = Static<typeof MetricFailure>;
+
+const explainedStores = list(
+  object(
+    {
+      store: text("Name of the store"),
+      region: text("Region of the store"),
+      residency: text("Where its data may be kept"),
+      extents: list(
+        object({
+          from: ref(Time, "Time of the first point"),
+          to: ref(Time, "Time of the last point"),
+          state: words(["settled", "hot"], "`settled`: no point can change. `hot`: points may still change"),
+          source: text("Source of the points, as in `X-Query-Cache`"),
+          reason: text("Reason for the source"),
+        }),
+        "Adjacent points with the same source",
+      ),
+      reads: list(
+        object(
+          {
+            api: text("Endpoint of the store's API"),
+            promql: text("Query that was sent"),
+            duration_ms: number("Duration in milliseconds"),
+            outcome: text("`ok`, or how the request failed"),
+            series: count("Series in the response"),
+          },
+          { error: text("Message of the failure") },
+        ),
+        "Requests to the store",
+      ),
+    },
+    {
+      boundary: text("Whether a range includes the sample at its start; absent before the first probe"),
+      anchored: flag("True if the store supports anchored ranges; absent before the first probe"),
+    },
+  ),
+  "Stores that were planned",
+);
 
 export const Explanation = described(
   object(
@@ -213,45 +269,15 @@ export const Explanation = described(
         }),
         "Plan of each metric",
       ),
-      stores: list(
-        object(
-          {
-            store: text("Name of the store"),
-            region: text("Region of the store"),
-            residency: text("Where its data may be kept"),
-            extents: list(
-              object({
-                from: ref(Time, "Time of the first point"),
-                to: ref(Time, "Time of the last point"),
-                state: words(["settled", "hot"], "`settled`: no point can change. `hot`: points may still change"),
-                source: text("Source of the points, as in `X-Query-Cache`"),
-                reason: text("Reason for the source"),
-              }),
-              "Adjacent points with the same source",
-            ),
-            reads: list(
-              object(
-                {
-                  api: text("Endpoint of the store's API"),
-                  promql: text("Query that was sent"),
-                  duration_ms: number("Duration in milliseconds"),
-                  outcome: text("`ok`, or how the request failed"),
-                  series: count("Series in the response"),
-                },
-                { error: text("Message of the failure") },
-              ),
-              "Requests to the store",
-            ),
-          },
-          {
-            boundary: text("Whether a range includes the sample at its start; absent before the first probe"),
-            anchored: flag("True if the store supports anchored ranges; absent before the first probe"),
-          },
-        ),
-        "Stores that were planned",
+      stores: explainedStores,
+    },
+    {
+      top: list(ref(RankedMetric), "With `top`: the series that were ranked after the merge of all stores"),
+      compare: described(
+        object({ cost_estimate: number("Expected cost units"), stores: explainedStores }),
+        "With `compare`: the reads of the earlier window",
       ),
     },
-    { top: list(ref(RankedMetric), "With `top`: the series that were ranked after the merge of all stores") },
   ),
   "With `explain=true` and the scope `metrics:explain`: the requests to each store and their reasons",
 );

@@ -1,4 +1,4 @@
-import { Duration, faults } from "./documents.ts";
+import { Duration, faults, Time } from "./documents.ts";
 import { classes, downsamples, rankings, rankOrders, seriesMax } from "./queries.ts";
 import {
   count,
@@ -81,6 +81,14 @@ export const PlanAnswer = object(
     ),
   },
   {
+    compare: described(
+      object({
+        shift: ref(Duration, "Time between the two windows"),
+        from: ref(Time, "Start of the earlier window"),
+        to: ref(Time, "End of the earlier window"),
+      }),
+      "With `compare`: the earlier window, which counts in `cost`",
+    ),
     top: described(
       object({
         count: integer("Series of each metric", { minimum: 1 }),

@@ -66,6 +66,7 @@ const rows = {
   invalid_page: { status: 400, title: "Invalid page", retryable: false },
   invalid_downsample: { status: 400, title: "Invalid downsample", retryable: false },
   invalid_top: { status: 400, title: "Invalid ranking", retryable: false },
+  invalid_compare: { status: 400, title: "Invalid comparison", retryable: false },
   too_many_candidates: { status: 400, title: "Too many series to rank", retryable: false },
   incompatible_buckets: { status: 400, title: "Incompatible histogram buckets", retryable: false },
   incompatible_increases: { status: 400, title: "Incompatible increases", retryable: false },

@@ -14,11 +14,11 @@ import type { PointCounts } from "./cache/read-cache.ts";
 import { explainResponse } from "./explain/explain.ts";
 import type { AgeHeaders, MetricsResponse, RequestContext } from "./metrics-api.ts";
 import { rejectSunset } from "./planning/catalog-entry.ts";
-import { makePlan, type Plan } from "./planning/plan.ts";
+import { makePlan, type Plan, plansOf } from "./planning/plan.ts";
 import { makeInstant, makeQuery, type Query, type QueryContext } from "./planning/query.ts";
 import type { QueryRecord } from "./query-log/query-record.ts";
 import type { FinishedMetrics } from "./reads/finish-metric.ts";
-import { rankSeries } from "./reads/rank-series.ts";
+import { countsOfWindows, readWindows } from "./reads/compare-windows.ts";
 import type { PartOutcome } from "./reads/read-part.ts";
 import { type Result, runPlan } from "./reads/run-plan.ts";
 import { type MiddlewareSources, type QueryStores, queryStores } from "./reads/store-middleware.ts";
@@ -141,7 +141,7 @@ export async function handleQuery(
   const { params, caller, context } = request;
   const { query, readAtMs, explain } = parseQuery(route, { params, caller, nowMs: context.nowMs }, sources);
   const plan = makePlan(query, readAtMs);
-  const admitted = await sources.admit([plan], caller);
+  const admitted = await sources.admit(plansOf(plan), caller);
   const run: AdmittedRun = { ...request, route, sources, timing, plan, admitted, explain };
   return runAdmitted(admitted, async () => cached(run) ?? respond(run, await read(run)));
 }
@@ -185,7 +185,7 @@ export function parseQuery(
 function cached({ route, plan, caller, context, admitted, explain, sources }: AdmittedRun) {
   const found = explain ? undefined : findCounted(route, plan, context.nowMs, sources);
   if (found === undefined) return undefined;
-  admitted.charge([noReads]);
+  admitted.charge(plansOf(plan).map(() => noReads));
   return { ...found.response, revalidate: sources.remember?.({ plan, caller, found }) };
 }
 
@@ -193,27 +193,36 @@ function cached({ route, plan, caller, context, admitted, explain, sources }: Ad
 async function read(run: AdmittedRun) {
   const { plan, context, admitted, sources, timing } = run;
   timing.step("stores");
-  const reading = { ...run, noteReads: (reads: QueryReads) => admitted.charge([reads]) };
-  const stores = storesOf(plan, reading);
+  const reads: QueryReads[] = [];
+  const readings = plansOf(plan).map((own, index) => {
+    const reading = { ...run, noteReads: (noted: QueryReads): void => void (reads[index] = noted) };
+    return { own, reading, stores: storesOf(own, reading) };
+  });
+  const stores = readings.map((reading) => reading.stores);
   const found = findSnapshot(plan.query, context.nowMs, sources.snapshots);
   if (found !== undefined) {
-    admitted.charge([noReads]);
+    admitted.charge(readings.map(() => noReads));
     return { ...found, stores };
   }
-  const result = await rankSeries(await readPlan(plan, stores, reading), plan.query, sources.slices);
+  const charge = (): void => admitted.charge(readings.map((_, index) => reads[index]));
+  const readOne = (_: Plan, index: number): Promise<Result> => {
+    const { own, stores: ownStores, reading } = readings[index] as (typeof readings)[number];
+    return readPlan(own, ownStores, reading);
+  };
+  const result = await readWindows(plan, readOne, sources.slices).finally(() => reads.length > 0 && charge());
   return { ...takeSnapshot(result, plan.query, context.nowMs, sources.snapshots), stores };
 }
 
 /** The response, which is stored for equal queries. */
 function respond({ route, plan, context, admitted, explain, sources, timing }: AdmittedRun, data: QueryRead) {
   timing.step("answer");
-  const counts = data.stores.counts();
+  const counts = countsOfWindows(data.stores);
   const cache = cacheHeader(data.source, counts, plan);
   const made = routes[route].respond(plan, data.result, { snapshot: data.snapshot, slices: sources.slices, cache });
   const age = { nowMs: context.nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
   const own = { ...newResponseHeaders(plan, { ...age, response: made }), "Server-Timing": timing.header() };
   const response = { ...made, headers: { ...made.headers, ...own } };
-  if (explain) return explainResponse(response, plan, { ...data, costEstimate: admitted.estimates[0] ?? 0 });
+  if (explain) return explainResponse(response, plan, { ...data, estimates: admitted.estimates });
   if (data.source === "store") {
     const series = pageOf(data.result, plan.query);
     storeResponse(sources.responses, route, plan, { ...age, response, series });

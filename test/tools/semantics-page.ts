@@ -62,6 +62,19 @@ const comparisons = `## Ranking
 - \`other\` exists if the aggregation adds up over groups: \`sum\` of gauges, counters and histograms, and \`avg\` of
   counters, which is a rate. Averages of gauges and histograms, ratios, percentiles, minima and maxima have none.
 - A percentile is ranked by its points, each computed from the merged buckets of all stores.
+
+## Comparison
+
+\`compare=D\` adds the points of the window that ends the duration D earlier. Its points are those that the same query
+returns for that window: D is a multiple of the step, so that both have points at the same places.
+
+- A point t of the window belongs to the point t - D. Durations are seconds: \`1d\` is 86,400 s and \`1w\` 604,800 s,
+  whatever the clocks of a time zone do.
+- The absolute change is value - earlier value. The relative change is the absolute one divided by the size of the
+  earlier value, so that its sign is that of the absolute change. Both are null without an earlier point, the relative
+  one also if the earlier value is 0.
+- Infinite points are left out of both windows. \`meta.infinite_points\` counts those of the window itself.
+- A ranking uses the points of the window itself. A series that only the earlier window has is not ranked.
 `;
 
 const sloIntro = `## Objectives

@@ -19,8 +19,8 @@ import type { JsonSchema } from "../../../api/schemas.ts";
 import {
   parameter,
   queryTime,
+  wholeOrPartial,
   type Operation,
-  type OperationResponse,
   type OperationHeader,
   type OperationParameter,
 } from "./operation.ts";
@@ -129,14 +129,6 @@ const deprecation: Readonly<Record<string, OperationHeader>> = {
   ),
 };
 
-/** The two successful responses of a route whose data can be incomplete. */
-export function wholeOrPartial(response: Omit<OperationResponse, "description">): Operation["responses"] {
-  return {
-    "200": { description: "The complete result", ...response },
-    "206": { description: "Data of a store is missing; see `meta`", ...response },
-  };
-}
-
 const tables = ["text/csv", "application/x-ndjson"];
 
 /** How text cells of a table are written. */
@@ -159,6 +151,7 @@ export const queryParameters: readonly OperationParameter[] = [
     maximum: rankedSeriesMax,
   }),
   parameter("by", "Value of the window that `top` ranks by. Default: max", words(rankings)),
+  parameter("compare", "Time to an earlier window, whose points and change are added to the series", ref(Duration)),
   parameter("order", "`asc`: `top` returns the lowest series. Default: desc", words(rankOrders)),
 ];
 

@@ -127,3 +127,11 @@ export function cursor(pattern: string): OperationParameter {
 
 /** The parameters of every list whose cursor is a number. */
 export const paging: readonly OperationParameter[] = [cursor("^[0-9]{1,16}$"), limit];
+
+/** The two successful responses of a route whose data can be incomplete. */
+export function wholeOrPartial(response: Omit<OperationResponse, "description">): Operation["responses"] {
+  return {
+    "200": { description: "The complete result", ...response },
+    "206": { description: "Data of a store is missing; see `meta`", ...response },
+  };
+}

@@ -12,9 +12,8 @@ import {
   queryParameters,
   quotas,
   schemaVersion,
-  wholeOrPartial,
 } from "./metrics-operations.ts";
-import { parameter, queryTime, type Operation } from "./operation.ts";
+import { parameter, queryTime, wholeOrPartial, type Operation } from "./operation.ts";
 
 /** `GET /v1/metrics/plan` */
 export const planOperation: Operation = {

@@ -14,18 +14,20 @@ const formulaStart = /^[=+\-@\t\r]/u;
 
 /**
  * A table with one row for each point: metric, the labels that were grouped by, timestamp, value. A label that a series
- * does not carry is empty. A ranking adds the rank, which is `other` for the sum of the other series. Source: RFC 4180;
- * lines end with CR LF, the first one holds the names.
+ * does not carry is empty. A ranking adds the rank, which is `other` for the sum of the other series. A comparison adds
+ * the earlier value and the change, and rows of times with an earlier value only. Source: RFC 4180; lines end with
+ * CR LF, the first one holds the names.
  */
 export function csvOf(body: QueryBody, form: CsvForm): string {
-  const { group_by: labels, top } = body.meta;
-  const more = top === undefined ? [] : ["rank"];
+  const { group_by: labels, top, compare } = body.meta;
+  const ranked = top === undefined ? [] : (["rank"] as const);
+  const more = [...ranked, ...(compare === undefined ? [] : (["previous", "change", "change_ratio"] as const))];
   const rows = pointRows(body).map((row) => [
     row.metric,
     ...labels.map((label) => row.labels[label] ?? ""),
     row.timestamp,
     row.value,
-    ...(top === undefined ? [] : [row.rank]),
+    ...more.map((name) => row[name]),
   ]);
   return csvLines(["metric", ...labels, "timestamp", "value", ...more], rows, form);
 }
@@ -48,10 +50,10 @@ function field(text: string): string {
 /** The members of a query or instant body that CSV and NDJSON use. */
 export interface QueryBody {
   readonly data: readonly (
-    | Pick<QueryItem, "metric" | "labels" | "points" | "rank" | "other">
+    | Pick<QueryItem, "metric" | "labels" | "points" | "rank" | "other" | "previous" | "change">
     | Pick<InstantItem, "metric_id" | "labels" | "timestamp" | "value">
   )[];
-  readonly meta: { readonly group_by: readonly string[]; readonly top?: object };
+  readonly meta: { readonly group_by: readonly string[]; readonly top?: object; readonly compare?: object };
   /** Metrics that failed alone. @default none */
   readonly errors?: readonly object[];
 }
@@ -61,20 +63,39 @@ interface PointRow {
   readonly metric: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly timestamp: string;
-  readonly value: number;
-  /** Empty without a ranking. */
-  readonly rank: number | string;
+  readonly value: Cell;
+  readonly rank: Cell;
+  readonly previous: Cell;
+  readonly change: Cell;
+  readonly change_ratio: Cell;
 }
+
+/** A number, or the empty text without one. */
+type Cell = number | string;
 
 /** The points of a body in the order of its series, then of time. */
 function pointRows({ data }: QueryBody): readonly PointRow[] {
   return data.flatMap((item): readonly PointRow[] => {
     if (!("points" in item))
-      return [{ metric: item.metric_id, labels: item.labels, timestamp: item.timestamp, value: item.value, rank: "" }];
-    const { metric, labels, points, rank = item.other === undefined ? "" : "other" } = item;
-    return points.map(([timestamp, value]) => ({ metric, labels, timestamp, value, rank }));
+      return [
+        { ...noCells, metric: item.metric_id, labels: item.labels, timestamp: item.timestamp, value: item.value },
+      ];
+    const { metric, labels, points, previous, change = [], rank = item.other === undefined ? "" : "other" } = item;
+    const own = { ...noCells, metric, labels, rank };
+    if (previous === undefined) return points.map(([timestamp, value]) => ({ ...own, timestamp, value }));
+    const before = new Map(previous);
+    const rows = points.map(([timestamp, value], index) => {
+      const [absolute, relative] = change[index] ?? [];
+      const compared = { previous: before.get(timestamp) ?? "", change: absolute ?? "", change_ratio: relative ?? "" };
+      before.delete(timestamp);
+      return { ...own, ...compared, timestamp, value };
+    });
+    const alone = [...before].map(([timestamp, value]) => ({ ...own, timestamp, previous: value }));
+    return alone.length === 0 ? rows : [...rows, ...alone].sort((a, b) => (a.timestamp < b.timestamp ? -1 : 1));
   });
 }
+
+const noCells = { value: "", rank: "", previous: "", change: "", change_ratio: "" };
 
 /** The usual name; no name is registered. */
 export const ndjsonMediaType = "application/x-ndjson";
@@ -101,6 +122,7 @@ const omitted = [
   "errors",
   "regions",
   "top",
+  "compare",
   "schema_version",
 ] as const;
 type Omitted = (typeof omitted)[number];

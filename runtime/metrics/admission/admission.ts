@@ -3,7 +3,7 @@
 import { ApiError } from "../../errors/api-error.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { Caller, QueryClassGrant } from "../authorization/access.ts";
-import type { Plan } from "../planning/plan.ts";
+import { type Plan, plansOf } from "../planning/plan.ts";
 import type { PartOutcome } from "../reads/read-part.ts";
 import { windowSecondsOf } from "../request/window.ts";
 import {
@@ -159,12 +159,12 @@ export function createAdmission(now: () => number, pods: Pods, countUsage: Count
       return admit({ ...expected, cost: { ...expected.cost, requests: 0 } });
     },
     cost(plan, caller) {
-      const { client, cost } = expectedOf([plan], caller, costsOf);
+      const { client, cost } = expectedOf(plansOf(plan), caller, costsOf);
       const isBeyondBurst = chargesOf(client, cost).some(({ count, limits }) => count > limits.burst);
       return { estimate: totalCost(cost.costs), isBeyondBurst };
     },
     async decide(plan, caller) {
-      const { client, cost } = expectedOf([plan], caller, costsOf);
+      const { client, cost } = expectedOf(plansOf(plan), caller, costsOf);
       const { error } = await quotas.decide(client, cost, (share) => suggestionWithin(plan.query, share));
       return { estimate: totalCost(cost.costs), error };
     },

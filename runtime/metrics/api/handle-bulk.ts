@@ -100,7 +100,7 @@ async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
       run.schemaVersions.add(plan.query.schemaVersion);
     }
     const admitted = await sources.admitItem(plans, caller);
-    [cost] = admitted.estimates;
+    cost = admitted.estimates.reduce((sum, own) => sum + own, 0);
     return admitted;
   };
   const observe: QuerySources["observe"] = (outcomes) => {

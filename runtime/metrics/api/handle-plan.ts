@@ -131,12 +131,12 @@ interface SelectorSources {
 
 /**
  * The one selector that reads the same points as a query, at the times of its points. Undefined if an expression
- * cannot say the query: several metrics, exemplars, a later page, a snapshot, a ranking, or points off the grid of
- * selectors.
+ * cannot say the query: several metrics, exemplars, a later page, a snapshot, a ranking, a comparison, or points off
+ * the grid of selectors.
  */
 function selectorOfQuery(query: Query, sources: SelectorSources): MetricSelector | undefined {
   const [metric, ...others] = query.metrics;
-  const isCompared = query.ranking !== undefined;
+  const isCompared = query.ranking !== undefined || query.earlier !== undefined;
   const isOdd = isCompared || query.exemplars || query.page > 1 || query.snapshot !== undefined;
   if (metric === undefined || others.length > 0 || isOdd) return undefined;
   const selector: MetricSelector = {

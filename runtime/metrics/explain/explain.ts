@@ -11,9 +11,10 @@ import { extentStatuses } from "../response/response-headers.ts";
 import type { QueryData } from "../response/snapshots.ts";
 
 interface Explained extends Pick<QueryData, "source" | "nowMs"> {
-  /** The stores as the query read them. */
-  readonly stores: QueryStores;
-  readonly costEstimate: number;
+  /** The stores as the query read them; then, as it read the earlier window. */
+  readonly stores: readonly QueryStores[];
+  /** Of the window; then, of the earlier window. */
+  readonly estimates: readonly number[];
   readonly result: Pick<Result, "ranked">;
 }
 
@@ -22,25 +23,33 @@ export function explainResponse(response: MetricsResponse, plan: Plan, explained
   return { ...response, json: undefined, body: { ...response.body, explain: explanationOf(plan, explained) } };
 }
 
-function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs, result: { ranked } }: Explained): object {
-  const { query } = plan;
-  const context = { source, nowMs, sourcedRanges: stores.counts().sourcedRanges };
-  const byStore = Map.groupBy(plan.parts, ({ store }) => store.key);
+function explanationOf(plan: Plan, { estimates, stores, result: { ranked }, ...read }: Explained): object {
+  const { query, earlier } = plan;
+  const [own, ofEarlier] = stores;
   return {
     class: query.quota.queryClass,
     points: plan.grid.count,
     tenant: query.tenant,
     environments: listNames(query.environments),
     regions: query.regions,
-    cost_estimate: costEstimate,
+    cost_estimate: estimates[0] ?? 0,
     ...(ranked === undefined ? {} : { top: ranked }),
     metrics: query.metrics.map((metric) => explainMetric(metric, plan)),
-    stores: [...byStore].map(([key, parts]) => ({
-      ...explainStore(parts, plan, context),
-      ...explainCapabilities(key, stores.stores),
-      reads: stores.reads.filter((read) => read.store === key).map(explainRead),
-    })),
+    ...(own === undefined ? {} : { stores: explainStores(plan, own, read) }),
+    ...(earlier === undefined || ofEarlier === undefined
+      ? {}
+      : { compare: { cost_estimate: estimates[1] ?? 0, stores: explainStores(earlier, ofEarlier, read) } }),
   };
+}
+
+function explainStores(plan: Plan, stores: QueryStores, read: Pick<QueryData, "source" | "nowMs">): readonly object[] {
+  const context = { ...read, sourcedRanges: stores.counts().sourcedRanges };
+  const byStore = Map.groupBy(plan.parts, ({ store }) => store.key);
+  return [...byStore].map(([key, parts]) => ({
+    ...explainStore(parts, plan, context),
+    ...explainCapabilities(key, stores.stores),
+    reads: stores.reads.filter(({ store }) => store === key).map(explainRead),
+  }));
 }
 
 function explainMetric(metric: QueriedMetric, { parts }: Plan): object {

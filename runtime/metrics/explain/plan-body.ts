@@ -10,9 +10,11 @@ import type { Balance } from "../admission/token-source.ts";
 import { cover, lifetimesOf } from "../cache/extents.ts";
 import { extentKey } from "../cache/range-read.ts";
 import type { ReadCache } from "../cache/read-cache.ts";
-import type { Plan, PlannedPart } from "../planning/plan.ts";
+import { type Plan, type PlannedPart, plansOf } from "../planning/plan.ts";
+import type { Query } from "../planning/query.ts";
 import { printVector } from "../promql/promql.ts";
 import type { Parameters } from "../request/parameters.ts";
+import { formatDuration, formatTime } from "../request/time.ts";
 
 /** A planned query. Members of a query that was rejected before it had a plan are undefined. */
 interface PricedQuery {
@@ -58,8 +60,16 @@ function planMembers(plan: Plan): object {
     points: grid.count,
     series_max: query.limit,
     regions: regionsOf(plan),
+    ...comparedWindow(query),
     ...(query.ranking === undefined ? {} : { top: { ...query.ranking, candidates_max: rankedSeriesMax } }),
   };
+}
+
+/** The earlier window, which counts in the cost. */
+function comparedWindow({ earlier, compareSeconds }: Query): object {
+  if (earlier === undefined || compareSeconds === undefined) return {};
+  const { fromMs, toMs } = earlier.window;
+  return { compare: { shift: formatDuration(compareSeconds), from: formatTime(fromMs), to: formatTime(toMs) } };
 }
 
 /** The regions of a query, sorted, with the number of stores that it reads. */
@@ -112,8 +122,8 @@ export function expectedCache(plan: Plan, { stores, cache }: CacheSources, nowMs
   const lifetimes = lifetimesOf(plan.query);
   if (lifetimes.settledMs === 0) return null;
   let [known, wanted] = [0, 0];
-  for (const part of plan.parts) {
-    const key = keyOf(part, plan, stores);
+  for (const [own, part] of plansOf(plan).flatMap((one) => one.parts.map((each) => [one, each] as const))) {
+    const key = keyOf(part, own, stores);
     const extents = key === undefined ? [] : cache.ranges.extents(key);
     for (const { grid } of part.splits) {
       wanted += grid.count;

@@ -46,6 +46,13 @@ export interface Plan {
   readonly nowMs: number;
   /** By metric, then by store key: the order in which partials are added. */
   readonly parts: readonly PlannedPart[];
+  /** The plan of the earlier window that this one is compared with. @default none */
+  readonly earlier?: Plan;
+}
+
+/** The plan itself and that of its earlier window: all that a query reads and is charged for. */
+export function plansOf(plan: Plan): readonly Plan[] {
+  return plan.earlier === undefined ? [plan] : [plan, plan.earlier];
 }
 
 /** Plans a query. */
@@ -59,6 +66,7 @@ export function makePlan(query: Query, nowMs: number): Plan {
     parts: query.metrics.flatMap((metric) =>
       metric.stores.map((store) => planPart(query, grid, { metric, store, nowMs })),
     ),
+    ...(query.earlier === undefined ? {} : { earlier: makePlan(query.earlier, nowMs) }),
   };
 }
 

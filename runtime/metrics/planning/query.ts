@@ -25,6 +25,7 @@ import {
   resolveWindow,
   stepSecondsMin,
 } from "../request/window.ts";
+import { earlierWindow } from "./earlier-window.ts";
 import { catalogEntry, namesFor, readableIds, requireLabels, schemaVersionOf } from "./catalog-entry.ts";
 
 /** One metric of a query with everything that its data depends on. */
@@ -55,6 +56,8 @@ export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"
   /** The snapshot that the page must be cut from; undefined for current data. */
   readonly snapshot: string | undefined;
   readonly schemaVersion: string;
+  /** The query over the earlier window that this one is compared with. @default none */
+  readonly earlier?: Query | undefined;
   /** The query class with its limits; the data does not depend on it. */
   readonly quota: QueryClassGrant;
 }
@@ -74,7 +77,19 @@ export function makeQuery(params: Parameters, caller: Caller, queryContext: Quer
     (minimum, limits) => (atMs) =>
       resolveWindow(timesAt(window, atMs), selection.downsample, { nowMs: atMs, stepSecondsMin: minimum, limits }),
   );
-  return query.exemplars ? { ...query, exemplarsToMs: Math.min(timesAt(window, nowMs).toMs ?? nowMs, nowMs) } : query;
+  const made = { ...query, ...earlierQuery(query) };
+  return made.exemplars ? { ...made, exemplarsToMs: Math.min(timesAt(window, nowMs).toMs ?? nowMs, nowMs) } : made;
+}
+
+/** The same query over the window that it is compared with. @throws ApiError `invalid_compare` */
+function earlierQuery(query: Query): Pick<Query, "earlier"> {
+  const { compareSeconds, windowAt } = query;
+  if (compareSeconds === undefined) return {};
+  const earlier = {
+    window: earlierWindow(query.window, compareSeconds),
+    windowAt: (nowMs: number) => earlierWindow(windowAt(nowMs), compareSeconds),
+  };
+  return { earlier: { ...query, ...earlier, exemplars: false, compareSeconds: undefined } };
 }
 
 /** Builds the query of `GET /v1/metrics/instant`, with a window of one point. @throws ApiError as {@link makeQuery} */
@@ -140,6 +155,7 @@ function resolved(
     snapshot: selection.snapshot,
     schemaVersion: schemaVersionOf(entries, selection.schemaVersion),
     ranking: selection.ranking,
+    compareSeconds: selection.compareSeconds,
     quota,
   };
 }

@@ -117,7 +117,7 @@ interface LoggedQuery {
 }
 
 /** Parameters of closed forms, which hold no data of persons. */
-const keptNames = ["agg", "step", "downsample", "limit", "schema_version"] as const;
+const keptNames = ["agg", "step", "downsample", "limit", "top", "by", "order", "compare", "schema_version"] as const;
 
 /**
  * What an edit can change about a query. It has the names of filters and not their values, except for the tenant, which

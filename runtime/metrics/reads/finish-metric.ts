@@ -203,10 +203,14 @@ const exemplarBytes = 256;
 
 /** The size of finished series in memory, with their written text. */
 export function bytesOfSeries(
-  series: readonly (FinishedSeries & { readonly exemplars?: readonly object[] | undefined })[],
+  series: readonly (FinishedSeries & {
+    readonly exemplars?: readonly object[] | undefined;
+    readonly previous?: Float64Array;
+  })[],
 ): number {
-  return series.reduce((sum, { values, bounds, exemplars = [] }) => {
-    const point = pointBytes + (bounds === undefined ? 0 : boundsBytes);
+  return series.reduce((sum, { values, bounds, previous, exemplars = [] }) => {
+    const compared = previous === undefined ? 0 : pointBytes + boundsBytes;
+    const point = pointBytes + (bounds === undefined ? 0 : boundsBytes) + compared;
     return sum + seriesBytes + values.length * point + exemplars.length * exemplarBytes;
   }, 0);
 }

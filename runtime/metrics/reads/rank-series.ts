@@ -116,8 +116,10 @@ function* otherOf(rest: readonly ResultSeries[]): Generator<readonly ResultSerie
   const [first] = rest;
   if (first === undefined) return;
   const sum = createSum(first.values.length);
-  for (const { values } of rest) {
+  const earlier = createSum(first.values.length);
+  for (const { values, previous } of rest) {
     sum.add(values);
+    if (previous !== undefined) earlier.add(previous);
     yield [];
   }
   yield [
@@ -129,6 +131,7 @@ function* otherOf(rest: readonly ResultSeries[]): Generator<readonly ResultSerie
       bounds: undefined,
       text: { written: undefined, moved: undefined },
       exemplars: first.exemplars && [],
+      ...(first.previous === undefined ? {} : { previous: earlier.values() }),
       other: rest.length,
     },
   ];

@@ -1,6 +1,6 @@
 // Runs a plan: store middleware, reads of parts, bulkheads, region status and exemplars. The bodies and headers of
 // responses are elsewhere.
-import type { Exemplar, RankedMetric, RegionState } from "../../../api/queries.ts";
+import type { Exemplar, QueryMeta, RankedMetric, RegionState } from "../../../api/queries.ts";
 import type { TimeSlices } from "../../../limits/clock.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { type ByteBudget, createByteBudget, fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
@@ -27,6 +27,8 @@ export interface ResultSeries extends FinishedSeries {
   readonly metric: string;
   /** Undefined when the query requests none. */
   readonly exemplars: readonly Exemplar[] | undefined;
+  /** The points of the earlier window, each at the place of its time in the window. */
+  readonly previous?: Float64Array;
   /** Its place among the top series of its metric, from 1. */
   readonly rank?: number;
   /** The number of series that it is the sum of. */
@@ -41,6 +43,8 @@ export interface Result {
   readonly exemplarsHidden: number;
   /** Number of infinite points that `series` lacks. @default 0 */
   readonly infinitePoints?: number;
+  /** The earlier window whose points are `previous`. @default none */
+  readonly earlier?: QueryMeta["compare"];
   /** How the series were ranked, by metric. @default they were not ranked */
   readonly ranked?: readonly RankedMetric[];
   /** Sentences about missing series and values. @default none */

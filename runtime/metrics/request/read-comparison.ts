@@ -2,6 +2,7 @@ import { rankedSeriesMax, rankings, rankOrders } from "../../../api/queries.ts";
 import { invalidField } from "../../errors/api-error.ts";
 import { isLabelName, shown } from "./known-names.ts";
 import { type Parameters, readOne, readWord } from "./parameters.ts";
+import { parseDuration } from "./time.ts";
 
 /** The series of each metric that a response has, by a value of the window. */
 export interface Ranking {
@@ -11,17 +12,28 @@ export interface Ranking {
 }
 
 /** Parameters of queries that compare series with each other. */
-export const comparisonNames = ["top", "by", "order"];
+export const comparisonNames = ["top", "by", "order", "compare"];
 
 /** How the series of a response are compared with each other. */
 export interface Comparison {
   /** @default every series, by its labels */
   readonly ranking?: Ranking | undefined;
+  /** The time between the window and an earlier one. @default no earlier window */
+  readonly compareSeconds?: number | undefined;
 }
 
-/** Parses the parameters of a comparison. @throws ApiError `invalid_top` */
+/** Parses the parameters of a comparison. @throws ApiError `invalid_top`, `invalid_compare` */
 export function readComparison(params: Parameters): Comparison {
-  return { ranking: readRanking(params) };
+  return { ranking: readRanking(params), compareSeconds: readCompare(params) };
+}
+
+function readCompare(params: Parameters): number | undefined {
+  const text = readOne(params, "compare", "invalid_compare");
+  if (text === undefined) return undefined;
+  const seconds = parseDuration(text) ?? 0;
+  if (seconds > 0) return seconds;
+  const detail = `compare=${shown(text)} is not a duration; use one such as 1d or 1w`;
+  throw invalidField("invalid_compare", "compare", detail);
 }
 
 /** Parses `top`, `by` and `order`; undefined without `top`. */

@@ -5,7 +5,7 @@ import { type Lifetimes, lifetimesOf, type OldestReads } from "../cache/extents.
 import type { PointCounts } from "../cache/read-cache.ts";
 import type { AgeHeaders, MetricsResponse } from "../metrics-api.ts";
 import { isPastSunset } from "../planning/catalog-entry.ts";
-import type { Plan } from "../planning/plan.ts";
+import { type Plan, plansOf } from "../planning/plan.ts";
 import { keepsWindow } from "../planning/keeps-window.ts";
 import type { Query } from "../planning/query.ts";
 import { bytesOfSeries } from "../reads/finish-metric.ts";
@@ -197,7 +197,7 @@ export function repeatQuery(
 ): AgeHeaders {
   const { query } = plan;
   const counts = pointsOf(plan);
-  const admit = admitRepeats([plan], caller);
+  const admit = admitRepeats(plansOf(plan), caller);
   return (nowMs) => {
     const aged = isStillCurrent(query, nowMs) ? found.revalidate(nowMs) : undefined;
     const admitted = aged && admit();
@@ -208,8 +208,9 @@ export function repeatQuery(
 }
 
 /** The points of a cached response, all of them hits. A point counts once for each range query. */
-export function pointsOf({ grid, parts }: Plan): PointCounts {
-  return { hit: grid.count * parts.reduce((sum, { ranges }) => sum + ranges.length, 0), miss: 0 };
+export function pointsOf({ grid, parts, earlier }: Plan): PointCounts {
+  const own = grid.count * parts.reduce((sum, { ranges }) => sum + ranges.length, 0);
+  return { hit: own + (earlier === undefined ? 0 : pointsOf(earlier).hit), miss: 0 };
 }
 
 /** True while the query has the same window and every metric is before its sunset. */

@@ -1,7 +1,8 @@
 import type { TimeSlices } from "../../../limits/clock.ts";
+import { changeOf } from "../reads/compare-windows.ts";
 import type { ResultSeries } from "../reads/run-plan.ts";
 import { pointCount, type ResolvedWindow } from "../request/window.ts";
-import { createPointWriter, type PointWriter, timesOf, type UnfinishedPoints } from "./point-writer.ts";
+import { createPointWriter, type PointWriter, timesOf, type TimesOf, type UnfinishedPoints } from "./point-writer.ts";
 
 /** The body of a query. */
 interface WrittenQuery {
@@ -52,7 +53,7 @@ function* writeSeries(
 ): Generator<undefined> {
   const times = timesOf(window);
   for (const [index, series] of page.entries()) {
-    const { metric, labels, values, bounds, exemplars, rank, other } = series;
+    const { metric, labels, values, bounds, exemplars, rank, other, previous } = series;
     const { moved } = series.text;
     const before = index === 0 ? '{"data":[' : ",";
     writer.text(`${before}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
@@ -62,10 +63,24 @@ function* writeSeries(
     if (exemplars !== undefined) writer.text(`,"exemplars":${JSON.stringify(exemplars)}`);
     if (rank !== undefined) writer.text(`,"rank":${rank}`);
     if (other !== undefined) writer.text(`,"other":${other}`);
+    if (previous !== undefined) writePrevious(values, previous, { writer, times });
     writer.text("}");
     yield;
   }
   writer.text(`${page.length === 0 ? '{"data":[' : ""}],${JSON.stringify(rest).slice(1)}`);
+}
+
+/** Writes the points of the earlier window, and the change of each point. */
+function writePrevious(
+  values: Float64Array,
+  previous: Float64Array,
+  { writer, times }: { readonly writer: PointWriter; readonly times: TimesOf },
+): void {
+  writer.text(',"previous":[');
+  writer.points(previous, times, undefined);
+  writer.text('],"change":[');
+  writer.bounds(values, changeOf(values, previous), undefined);
+  writer.text("]");
 }
 
 function writeBounds(

@@ -6,6 +6,7 @@ import type { ErrorBounds } from "../merge/quantile.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
+import { changeOf } from "../reads/compare-windows.ts";
 import { recoveryHints } from "../reads/region-status.ts";
 import type { Result, ResultSeries } from "../reads/run-plan.ts";
 import { commaHints } from "../request/known-names.ts";
@@ -35,7 +36,7 @@ export function queryResponse(plan: Plan, result: Result, context: ResponseConte
   const { window } = plan.query;
   const times = once(() => formatTimes(pointTimes(window)));
   const { rest, ...response } = responseOf(plan, result, context, {
-    item: ({ metric, labels, values, bounds, exemplars, rank, other }) => ({
+    item: ({ metric, labels, values, bounds, exemplars, rank, other, previous }) => ({
       metric,
       labels,
       points: presentPoints(times(), values),
@@ -43,10 +44,12 @@ export function queryResponse(plan: Plan, result: Result, context: ResponseConte
       ...(exemplars === undefined ? {} : { exemplars }),
       ...(rank === undefined ? {} : { rank }),
       ...(other === undefined ? {} : { other }),
+      ...(previous === undefined ? {} : comparedPoints(times(), values, previous)),
     }),
     meta: {
       from: formatTime(window.fromMs),
       to: formatTime(window.toMs),
+      ...(result.earlier === undefined ? {} : { compare: result.earlier }),
       ...(result.ranked === undefined ? {} : { top: { ...plan.query.ranking, metrics: result.ranked } }),
     },
   });
@@ -173,6 +176,11 @@ function errorBounds(values: Float64Array, { low, high }: ErrorBounds): NonNulla
   const bound = (value: number | undefined): number | null => (Number.isFinite(value) ? (value ?? null) : null);
   const all = Array.from(low, (value, index): [number | null, number | null] => [bound(value), bound(high[index])]);
   return all.filter((_, index) => !Number.isNaN(values[index]));
+}
+
+/** The points of the earlier window, and the change of each point of this one. */
+function comparedPoints(times: readonly string[], values: Float64Array, previous: Float64Array): object {
+  return { previous: presentPoints(times, previous), change: errorBounds(values, changeOf(values, previous)) };
 }
 
 function presentPoints(times: readonly string[], values: Float64Array): QueryItem["points"] {

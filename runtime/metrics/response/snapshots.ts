@@ -129,12 +129,17 @@ const snapshotLength = 22;
 export function snapshotOf({ series }: Result, { window }: Query): string {
   const times = [window.fromMs, window.toMs, window.stepSeconds, ...widthApart(window)];
   const parts: Uint8Array[] = [Buffer.from(JSON.stringify(times))];
-  for (const { metric, labels, values } of series) {
+  for (const { metric, labels, values, previous } of series) {
     parts.push(Buffer.from(JSON.stringify([metric, labels])));
-    parts.push(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+    parts.push(bytesOf(values));
+    if (previous !== undefined) parts.push(bytesOf(previous));
   }
   // One call for all bytes: a call for each series takes longer than their copy.
   return hash("sha256", Buffer.concat(parts), "base64url").slice(0, snapshotLength);
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Float64Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 /** @throws ApiError `snapshot_gone` */
@@ -163,6 +168,7 @@ export function identityOf(query: Query): string {
     exemplars: query.exemplars,
     schemaVersion: query.schemaVersion,
     ranking: query.ranking,
+    compareSeconds: query.compareSeconds,
   });
   return hash("sha256", identity, "base64url");
 }
@@ -173,19 +179,28 @@ function windowIdentity({ window: { widthSeconds, ...window } }: Query): object 
 }
 
 /**
- * A result without its infinite points, which JSON cannot represent, and their number. A series without other points is
- * left out.
+ * A result without its infinite points, which JSON cannot represent, and the number of those in its window. A series
+ * without other points is left out.
  */
 function withoutInfinite(result: Result): Result {
   let infinitePoints = 0;
   const series = result.series.flatMap((one): readonly ResultSeries[] => {
     const count = countInfinite(one.values);
-    if (count === 0) return [one];
+    const previous = one.previous && finite(one.previous);
+    if (count === 0 && previous === one.previous) return [one];
     infinitePoints += count;
-    const values = one.values.map((value) => (Number.isFinite(value) ? value : Number.NaN));
-    return values.every(Number.isNaN) ? [] : [{ ...one, values }];
+    const values = finite(one.values);
+    const hasPoints = [values, previous ?? []].some((points) => points.some((value) => !Number.isNaN(value)));
+    return hasPoints ? [{ ...one, values, ...(previous === undefined ? {} : { previous }) }] : [];
   });
-  return infinitePoints === 0 ? result : { ...result, series, infinitePoints };
+  if (infinitePoints > 0) return { ...result, series, infinitePoints };
+  return result.earlier === undefined ? result : { ...result, series };
+}
+
+/** The same array if all of its points are finite. */
+function finite(points: Float64Array): Float64Array {
+  if (countInfinite(points) === 0) return points;
+  return points.map((value) => (Number.isFinite(value) ? value : Number.NaN));
 }
 
 /** It loops by index, because it reads every point of every response. */

@@ -7,7 +7,7 @@ import { mergeScalars, type WeightedPoints } from "../../../runtime/metrics/merg
 import { printVector } from "../../../runtime/metrics/promql/promql.ts";
 import { ask, countPoints, isExact, isPercentile, metricIds, unbounded } from "./oracle/ask.ts";
 import { kinds, type ResponseGrid, type MetricId, type SeriesPoints } from "./oracle/asked.ts";
-import { expectRanking, groupedQuery, randomRanking } from "./oracle/comparison.ts";
+import { expectComparison, expectRanking, groupedQuery, randomRanking } from "./oracle/comparison.ts";
 import { differences, exactly } from "./oracle/differences.ts";
 import { dataStartMs } from "./oracle/generated-series.ts";
 import { askAsPrometheus, askDirectly, askRange, numberOf } from "./oracle/direct.ts";
@@ -135,6 +135,22 @@ describe("a ranking", () => {
     },
   );
 });
+
+test(
+  `a comparison has the points of both windows, seed ${seed}, over ${runsOf(250)} random queries`,
+  { timeout: soakMs },
+  async () => {
+    let changes = 0;
+    const queries = fc.tuple(fc.constantFrom(...layouts.slice(1)), groupedQuery(even), fc.integer({ min: 1, max: 40 }));
+    await fc.assert(
+      fc.asyncProperty(queries, async ([layout, query, steps]) => {
+        changes += await expectComparison(running, running.layout(layout), query, steps);
+      }),
+      { seed, numRuns: runsOf(250) },
+    );
+    expect(changes).toBeGreaterThan(runsOf(2_500));
+  },
+);
 
 describe("a leaf", () => {
   /** How the points of a leaf differ from those that Prometheus has at the end of each point. */

@@ -21,6 +21,7 @@ NOT_OF_THE_DOCUMENT = [
     ("invalid_filter", r"the request has \d+ tenants; a response covers one tenant, so select one"),
     ("invalid_filter", r"the value of .* contains a NUL character; remove it"),
     ("invalid_filter", r"the value of .* looks like a (card|document) number.*"),
+    ("invalid_compare", r".*"),
     ("invalid_top", r"(by|order) ranks the series of top; .*"),
     ("invalid_step", r"step=\d+[smhd] is not a duration; use one such as .*"),
     ("invalid_step", r"step must be whole hours, such as 1h or 1d"),

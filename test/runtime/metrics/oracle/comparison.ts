@@ -8,13 +8,15 @@ import { nowMs, type RunningLayout, type RunningLayouts } from "./layouts.ts";
 import { pairsOf, type RandomQuery, randomQuery } from "./random-query.ts";
 import { everyone, parameters } from "./universe.ts";
 
-/** Series that are compared with each other, against a brute force over all of them. */
+/** Series that are compared with each other and with an earlier window, against a brute force over all of them. */
 
 interface Item {
   readonly labels: Readonly<Record<string, string>>;
   readonly points: readonly (readonly [string, number])[];
   readonly rank?: number;
   readonly other?: number;
+  readonly previous?: Item["points"];
+  readonly change?: readonly (readonly [number | null, number | null])[];
 }
 
 /** A query with many series: grouped by services at least, and not filtered. */
@@ -127,4 +129,44 @@ export async function expectRanking(
   expect(other?.other).toBe(addsUp(query) && rest.length > 0 ? rest.length : undefined);
   if (other !== undefined) expect(unlike(pointsOf(other.points), sumWith(other, query, rest), "other")).toEqual([]);
   return { ranked: ranked.length, isSummed: other !== undefined };
+}
+
+/** The points of a window at the times of a later one. */
+function moved(points: SeriesPoints<number>, ms: number): SeriesPoints<number> {
+  return new Map([...points].map(([key, own]) => [key, new Map([...own].map(([at, value]) => [at + ms, value]))]));
+}
+
+/**
+ * Compares a comparison with both windows alone, each of which one Prometheus with all samples has too. Returns the
+ * number of points with a change.
+ */
+export async function expectComparison(
+  running: RunningLayouts,
+  layout: RunningLayout,
+  query: RandomQuery,
+  steps: number,
+): Promise<number> {
+  const current = await allOf(running, layout, query);
+  const { stepSeconds, fromMs, toMs } = current.grid;
+  const seconds = stepSeconds * steps;
+  const window = { fromMs: fromMs - seconds * 1_000, seconds: (toMs - fromMs) / 1_000 };
+  const before = await allOf(running, layout, { ...query, ...window, step: `${stepSeconds}s`, downsample: undefined });
+  const earlier = moved(before.points, seconds * 1_000);
+  const data = await request(layout, query, { compare: `${seconds}s` });
+  const byKey = new Map(data.map((item) => [keyOf(query.groupBy, (label) => item.labels[label]), item]));
+  expect(new Set(byKey.keys())).toEqual(new Set([...current.points.keys(), ...earlier.keys()]));
+  const changes = [...byKey].map(([key, { points, previous = [], change }]) => {
+    const base = earlier.get(key) ?? new Map<number, number>();
+    expect(pointsOf(points)).toEqual(current.points.get(key) ?? new Map());
+    expect(pointsOf(previous)).toEqual(base);
+    const wanted = points.map(([time, value]) => changeFrom(base.get(Date.parse(time)), value));
+    expect(change).toEqual(wanted);
+    return wanted.filter(([absolute]) => absolute !== null).length;
+  });
+  return changes.reduce((sum, own) => sum + own, 0);
+}
+
+function changeFrom(base: number | undefined, value: number): readonly [number | null, number | null] {
+  if (base === undefined) return [null, null];
+  return [value - base, base === 0 ? null : (value - base) / Math.abs(base)];
 }

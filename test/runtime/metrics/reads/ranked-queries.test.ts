@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { rankedValue } from "../../../../runtime/metrics/reads/rank-series.ts";
-import { faultsIn } from "../openapi/strict-schema.ts";
-import { type HttpAnswer, type ScriptedMetricsServer, simulated, startMetricsServer } from "./metrics-server.ts";
+import { faultsIn } from "../../http/openapi/strict-schema.ts";
+import {
+  type HttpAnswer,
+  type ScriptedMetricsServer,
+  simulated,
+  startMetricsServer,
+} from "../../http/routes/metrics-server.ts";
 
 /** Queries with `top`: what is ranked, in which order, and what is left of the others. */
 
