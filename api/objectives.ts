@@ -1,5 +1,5 @@
 import { CorrelationId, Duration, Time } from "./documents.ts";
-import { RegionState } from "./queries.ts";
+import { Aggregation, RegionState } from "./queries.ts";
 import {
   count,
   described,
@@ -65,6 +65,18 @@ export const SloCorrection = object({
 });
 export type SloCorrection = Static<typeof SloCorrection>;
 
+export const sliceOperators = ["AtMost", "Below", "AtLeast", "Above"] as const;
+
+/** The condition of an objective over time slices, and how many of its slices are known. */
+export const SloOver = object({
+  aggregation: ref(Aggregation, "Aggregation of the metric over each slice: its default one"),
+  operator: words(sliceOperators, "Relation to the threshold that makes a slice good"),
+  threshold: number("Threshold in the unit of the metric"),
+  slice_seconds: count("Length of a slice"),
+  slices: count("Slices in the window"),
+  missing_slices: count("Slices without a value, which are neither good nor bad"),
+});
+
 export const Slo = object(
   {
     name: text("Name of the objective"),
@@ -72,7 +84,7 @@ export const Slo = object(
     metric: text("Metric id"),
     objective: share("Required ratio of good events"),
     window_days: count("Length of the objective's window in days"),
-    minimum_events: count("Minimum number of events in the window for a status"),
+    minimum_events: count("Minimum number of events, or of slices with a value, in the window for a status"),
     at: ref(Time, "End of all windows"),
     tenant: text("Tenant of the events"),
     regions: list(ref(RegionState), "State of each region that was read"),
@@ -101,7 +113,8 @@ export const Slo = object(
   {
     title: text("Display name"),
     sli: share("Ratio of good events in the window; absent without events"),
-    events: described(events, "Events in the window; absent if there are none"),
+    events: described(events, "Events in the window, or its time slices with a value; absent if there are none"),
+    over: ref(SloOver, "Condition on a gauge; absent for objectives that count events"),
     corrections: list(ref(SloCorrection), "Corrections that concern the window; absent if the objective has none"),
     uncorrected: ref(SloBudgetBody, "The same figures with the events of corrections; absent without corrections"),
     exhaustion_seconds: count(

@@ -60,9 +60,13 @@ export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex
   return new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** An older operator compiles catalogs without objectives. */
-function slosOf({ slos = [] }: Partial<CatalogConfig>, { id }: MetricConfig): readonly SloConfig[] {
-  return slos.filter(({ metric }) => metric === id);
+function slosOf(catalog: CatalogConfig, { id }: MetricConfig): readonly SloConfig[] {
+  return objectivesOf(catalog).filter(({ metric }) => metric === id);
+}
+
+/** All objectives of a catalog, by name. An older operator compiles catalogs without objectives. */
+export function objectivesOf({ slos = [], newerSlos = [] }: Partial<CatalogConfig>): readonly SloConfig[] {
+  return newerSlos.length === 0 ? slos : [...slos, ...newerSlos].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** The digest is part of the keys under which pods share extents. Its members therefore keep their names. */

@@ -3,7 +3,7 @@ import { classDefaults } from "../../crds/compile/class-defaults.ts";
 import type { CatalogConfig, MetricConfig, QuotaConfig, SloConfig } from "../../crds/config.ts";
 import { ApiError } from "../errors/api-error.ts";
 import { type Caller, classOf, readScope } from "../metrics/authorization/access.ts";
-import { indexCatalogs } from "../metrics/catalog-index.ts";
+import { indexCatalogs, objectivesOf } from "../metrics/catalog-index.ts";
 import { formatDuration, formatWithLimit } from "../metrics/request/time.ts";
 import { indexSlos, selectSlos, type SloView } from "../metrics/slo/slo-selection.ts";
 import { type BurnTier, burnTiers, errorBudget } from "../metrics/slo/slo-status.ts";
@@ -59,7 +59,7 @@ export const ruleLabels: readonly string[] = ["alertname", "severity", "slo", "d
 
 /** True when rules of the catalog need a tenant: one of its objectives is over series of several tenants. */
 export function needsTenant(catalog: CatalogConfig): boolean {
-  const metrics = new Set(catalog.slos.map(({ metric }) => metric));
+  const metrics = new Set(objectivesOf(catalog).map(({ metric }) => metric));
   const stores = catalog.metrics
     .filter(({ id }) => metrics.has(id))
     .flatMap((metric) => Object.keys(metric.intervalSeconds));

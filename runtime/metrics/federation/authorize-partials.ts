@@ -19,7 +19,7 @@ import { ownQuery, type QueriedMetric, queriedMetric, type QueryContext, require
 import type { ScalarRecipe } from "../promql/recipe.ts";
 import { shown } from "../request/known-names.ts";
 import { onePoint } from "../request/window.ts";
-import { countingRecipe } from "../slo/read-slo.ts";
+import { countingRecipe } from "../slo/counted-events.ts";
 import type { SloEntry } from "../slo/slo-selection.ts";
 
 /** The configuration that a partial request is checked against. */

@@ -2,6 +2,7 @@
 import type { MetricConfig, SeriesConfig, SourceConfig } from "../../../crds/config.ts";
 import { invalidField } from "../../errors/api-error.ts";
 import type { Covered } from "./promql.ts";
+import { nativeIncrease } from "./histogram-recipes.ts";
 import { recipeOf } from "./recipe-of.ts";
 import {
   covered,
@@ -40,8 +41,8 @@ export function eventCountRecipe(metric: MetricConfig): EventsRecipe {
 }
 
 /**
- * The share of a classic histogram's observations up to a bound of its buckets. Its two statistics are those that an
- * objective with this threshold counts.
+ * The share of a histogram's observations up to a threshold: a bound of the buckets of a classic histogram. Its two
+ * statistics are those that an objective with this threshold counts.
  *
  * @throws ApiError `invalid_aggregation` for other metrics
  */
@@ -49,11 +50,10 @@ export function eventFractionRecipe(metric: MetricConfig, threshold: number): Ev
   const { id, source } = metric;
   const average = averageOf(metric);
   if (source.kind !== "histogram") throw measureError(id, "a ratio is already a fraction; use avg");
-  if (source.type === "Native")
-    throw measureError(id, "a native histogram has no bucket with this bound; use a percentile");
+  const singledOut = source.type === "Native" ? nativeUpTo(source, threshold) : upTo(source, threshold);
   return {
     ...average,
-    statistics: [upTo(source, threshold), ...average.statistics.slice(-1)],
+    statistics: [singledOut, ...average.statistics.slice(-1)],
     value: "observations up to the threshold / all observations; there is no point without observations",
     finish: eventShare,
   };
@@ -74,10 +74,33 @@ function averageOf(metric: MetricConfig): EventsRecipe {
 
 type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
 
+const upToName = "up to the threshold";
+
+/**
+ * The observations of native histograms up to a threshold, interpolated inside of a bucket as the store does it. Each
+ * store interpolates in its own buckets, which are never coarser than those of a merged histogram.
+ */
+function nativeUpTo(source: HistogramSource, threshold: number): Statistic {
+  return {
+    name: upToName,
+    noun: "observation up to the threshold",
+    expr: (scope) => ({
+      kind: "histogramPart",
+      fn: "histogram_count",
+      of: nativeIncrease(source, scope),
+      upTo: threshold,
+    }),
+    merge: "sum",
+    weighted: false,
+    isAdditiveOverTime: false,
+    absent: "none",
+  };
+}
+
 function upTo(source: HistogramSource, threshold: number): Statistic {
   const bucket = bucketOf(source, threshold);
   const statistic = increaseStatistic(bucket, source.increase, {
-    name: "up to the threshold",
+    name: upToName,
     noun: "bucket of the threshold in all of its series",
     suffix: "_bucket",
     merge: "sum",

@@ -76,12 +76,7 @@ function bucketsOf(scope: StoreScope, source: HistogramSource): Vector {
  */
 export function nativeRecipe(source: HistogramSource, aggregation: Aggregation): RecipeOrAdvice {
   const select = (scope: StoreScope): Selector => scope.select(source);
-  const increase = (scope: StoreScope): Vector => ({
-    kind: "aggregate",
-    op: "sum",
-    by: scope.by,
-    of: { kind: "over", fn: "increase", of: select(scope), rangeMs: scope.rangeMs },
-  });
+  const increase = (scope: StoreScope): Vector => nativeIncrease(source, scope);
   return distributionRecipe(
     {
       histogram: "Native",
@@ -99,6 +94,11 @@ export function nativeRecipe(source: HistogramSource, aggregation: Aggregation):
     },
     aggregation,
   );
+}
+
+/** The increase of native histograms: one histogram for each group. */
+export function nativeIncrease(source: HistogramSource, { by, rangeMs, select }: StoreScope): Vector {
+  return { kind: "aggregate", op: "sum", by, of: { kind: "over", fn: "increase", of: select(source), rangeMs } };
 }
 
 /** The differences between the two kinds of histogram. */

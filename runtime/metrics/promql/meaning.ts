@@ -91,8 +91,9 @@ function increaseNotes({ needs }: Recipe, source: SourceConfig): readonly string
 function partNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readonly string[] {
   if (recipe.kind === "quantile") return [];
   if (recipe.statistics.length === 1) return [];
-  const zero = recipe.statistics.find(({ absent }) => absent === "none")?.name;
-  const needed = recipe.statistics.filter(({ absent }) => absent !== "none").map(({ name: own, noun = own }) => noun);
+  const noun = ({ name: own, noun: said = own }: ScalarRecipe["statistics"][number]): string => said;
+  const zero = recipe.statistics.filter(({ absent }) => absent === "none").map(noun)[0];
+  const needed = recipe.statistics.filter(({ absent }) => absent !== "none").map(noun);
   const without = `${needed.join(" and ")} but no ${zero}`;
   const never = `A store with a ${without} adds 0 to it: what never happened has no series.`;
   return [

@@ -17,12 +17,21 @@ export type Vector =
       readonly by: readonly string[];
       readonly of: Vector;
     }
-  | { readonly kind: "histogramPart"; readonly fn: "histogram_sum" | "histogram_count"; readonly of: Vector }
+  | HistogramPart
   | { readonly kind: "quantile"; readonly quantile: number; readonly of: Vector }
   | Covered
   | { readonly kind: "bound"; readonly of: Vector }
   | Newest
   | PartialQuery;
+
+/** The sum or the number of the observations of native histograms. */
+interface HistogramPart {
+  readonly kind: "histogramPart";
+  readonly fn: "histogram_sum" | "histogram_count";
+  readonly of: Vector;
+  /** Only the observations up to a threshold. @default all */
+  readonly upTo?: number;
+}
 
 /** `of`, absent for each group whose `part` and `whole` differ by more than a share. */
 export interface Covered {
@@ -117,7 +126,7 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
     case "aggregate":
       return `${vector.op} by(${printNames(vector.by)})(${printVector(vector.of, boundary)})`;
     case "histogramPart":
-      return `${vector.fn}(${printVector(vector.of, boundary)})`;
+      return printHistogramPart(vector, boundary);
     case "covered":
       return printCovered(vector, boundary);
     case "bound":
@@ -136,6 +145,13 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
 function printQuantile({ quantile, of }: Extract<Vector, { kind: "quantile" }>, boundary: RangeBoundary): string {
   if (of.kind === "question") return JSON.stringify({ ...of.of, quantile });
   return `histogram_quantile(${quantile},${printVector(of, boundary)})`;
+}
+
+/** The fraction of no observations is NaN, which the comparison leaves out. */
+function printHistogramPart({ fn, of, upTo }: HistogramPart, boundary: RangeBoundary): string {
+  const printed = printVector(of, boundary);
+  const part = `${fn}(${printed})`;
+  return upTo === undefined ? part : `histogram_fraction(-Inf,${upTo},${printed})*${part}>=0`;
 }
 
 function printNewest({ of, within }: Newest): string {

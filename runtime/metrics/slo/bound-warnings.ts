@@ -78,7 +78,9 @@ export function createBoundWarnings(options: BoundOptions): BoundWarnings {
 }
 
 function checksOf({ slo, entry }: SloEntry): readonly Check[] {
-  if (slo.threshold === undefined) return [];
+  const { source } = entry.metric;
+  // A native histogram needs no bucket with this bound.
+  if (slo.threshold === undefined || (source.kind === "histogram" && source.type === "Native")) return [];
   return entry.stores
     .filter(({ config }) => config.prometheus !== undefined && config.tenancy !== "StoreHeader")
     .map((store) => ({

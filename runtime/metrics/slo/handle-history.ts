@@ -129,13 +129,12 @@ interface HistoryBodyContext {
 
 /** The body of `GET /v1/metrics/slo/history`: one item for each point, the oldest first. */
 function historyBody(
-  { plan, data: { counts, outcomes, gaps } }: ReadView<SloHistory>,
+  { plan, data: { points, outcomes, gaps } }: ReadView<SloHistory>,
   { schemaVersion, partial }: HistoryBodyContext,
 ): object {
-  const { view, plans } = plan;
+  const { view } = plan;
   const { slo, grant } = view;
-  const { startMs = 0, stepMs = 0 } = plans[0]?.grid ?? {};
-  const data = counts.map((events, index) => pointBody(view, startMs + index * stepMs, events));
+  const data = points.map(({ atMs, events }) => pointBody(view, atMs, events));
   const about = {
     schema_version: schemaVersion,
     name: slo.name,

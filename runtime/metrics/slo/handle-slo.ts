@@ -1,7 +1,5 @@
 // The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
 // rates. Queries of metrics are elsewhere.
-import type { BurnRate, Slo, SloBudgetBody, SloCorrection } from "../../../api/objectives.ts";
-import type { Interval } from "../../../crds/time-zone.ts";
 import { runAdmitted } from "../admission/admission.ts";
 import { type AnonymousLimit, createAnonymousLimit, createConcurrencyLimit } from "../admission/concurrency-limit.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
@@ -9,8 +7,6 @@ import type { AdmittedRequest } from "../admission/quotas.ts";
 import { classOf } from "../authorization/access.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import { ageSeconds } from "../reads/read-newest.ts";
-import { regionReports, stateOfFailures } from "../reads/region-status.ts";
-import { formatDuration, formatTime } from "../request/time.ts";
 import { contentId, noStore, responseHeaders } from "../response/response-headers.ts";
 import { createKnownEnvironments, type KnownEnvironments } from "./known-environments.ts";
 import { planSlo, readSlo, type SloData, type SloPlan } from "./read-slo.ts";
@@ -28,8 +24,7 @@ import {
 } from "./read-views.ts";
 import { type CompletedReads, createCompletedReads, createSloCache, type SloCache } from "./slo-cache.ts";
 import { selectSlos } from "./slo-selection.ts";
-import { assessSlo, budgetOf, type MissingStores, type SloBudget, type TierBurn } from "./slo-status.ts";
-import { type AppliedCorrection, appliedCorrections, correctionStep } from "./slo-windows.ts";
+import { sloItem } from "./slo-item.ts";
 
 /** Share of the deadline for the look-up of environments. A store that hangs leaves the rest to the others. */
 const environmentsShare = 0.25;
@@ -169,82 +164,4 @@ function sloBody(read: readonly ReadView<SloData>[], { schemaVersion, partial }:
   const data = read.map(sloItem);
   const about = { schema_version: schemaVersion, partial };
   return { data, meta: { correlation_id: contentId([data, about]), ...about } };
-}
-
-function sloItem({ plan, data }: ReadView<SloData>): Slo {
-  const { slo, entry, grant } = plan.view;
-  const window = objectiveWindow(plan);
-  const step = correctionStep(slo, entry.metric.minStepSeconds);
-  const applied = appliedCorrections(slo.corrections ?? [], window, step);
-  const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds, {
-    missing: missingStores(data.outcomes),
-    isSilenced: applied.some(({ isActive }) => isActive),
-  });
-  const [fast, slow] = [assessment.burns.at(0), assessment.burns.at(-1)];
-  return {
-    name: slo.name,
-    ...known("title", slo.title),
-    domain: slo.domain,
-    metric: slo.metric,
-    objective: slo.objective,
-    window_days: slo.windowDays,
-    minimum_events: slo.minimumEvents,
-    at: formatTime(window.toMs),
-    tenant: grant.tenant,
-    regions: regionReports(data.outcomes, data.gaps),
-    ...budgetBody(assessment),
-    burn: { ...(fast && { fast: burnBody(fast) }), ...(slow && { slow: burnBody(slow) }) },
-    tiers: assessment.burns.map(tierBody),
-    ...known("exhaustion_seconds", assessment.exhaustionSeconds),
-    ...(slo.corrections && {
-      corrections: applied.map(correctionBody),
-      uncorrected: budgetBody(budgetOf(slo, data.uncorrected)),
-    }),
-    status: assessment.status,
-  };
-}
-
-/** The window of the objective itself: the last one, and the widest. */
-function objectiveWindow({ plans, windows }: SloPlan): Interval {
-  const { fromMs = 0, toMs = 0 } = plans[windows.at(-1)?.all.read ?? 0]?.query.window ?? {};
-  return { fromMs, toMs };
-}
-
-function budgetBody({ sli, events, budget }: SloBudget): SloBudgetBody {
-  return { ...known("sli", sli), ...known("events", events), error_budget: budget };
-}
-
-function correctionBody({ reason, isActive, seconds, fromMs, toMs }: AppliedCorrection): SloCorrection {
-  return { reason, active: isActive, seconds, from: formatTime(fromMs), to: formatTime(toMs) };
-}
-
-function missingStores(outcomes: SloData["outcomes"]): MissingStores | undefined {
-  const kinds = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error.kind]));
-  if (kinds.length === 0) return undefined;
-  return stateOfFailures(kinds) === "late" ? "late" : "failed";
-}
-
-/** The long window of a tier. */
-function burnBody({ longSeconds, longRate }: TierBurn): BurnRate {
-  return { window: formatDuration(longSeconds), ...known("rate", longRate) };
-}
-
-function tierBody({
-  longSeconds,
-  shortSeconds,
-  longRate,
-  shortRate,
-  factor,
-  severity,
-}: TierBurn): Slo["tiers"][number] {
-  return {
-    severity,
-    factor,
-    long: { window: formatDuration(longSeconds), ...known("rate", longRate) },
-    short: { window: formatDuration(shortSeconds), ...known("rate", shortRate) },
-  };
-}
-
-function known(name: string, value: unknown): object {
-  return value === undefined ? {} : { [name]: value };
 }

@@ -1,39 +1,29 @@
-import type { MetricConfig, SloConfig } from "../../../crds/config.ts";
 import type { Interval } from "../../../crds/time-zone.ts";
 import { createByteBudget, type FanOutOptions } from "../../stores/limits/fan-out.ts";
 import type { Stores } from "../../stores/store.ts";
 import { addedCosts, type Costs, expectedCosts } from "../admission/cost.ts";
 import { type Caller, classOf } from "../authorization/access.ts";
-import { createMissingParts, ordinalOf } from "../merge/merge-scalars.ts";
-import { mergeStatistics } from "../merge/merge.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import { ownQuery, type Query, type QueryContext } from "../planning/query.ts";
-import { eventFractionRecipe } from "../promql/event-recipes.ts";
-import { recipeOf } from "../promql/recipe-of.ts";
-import type { Recipe, ScalarRecipe } from "../promql/recipe.ts";
 import { stalestMs } from "../reads/read-newest.ts";
 import type { PartOutcome, PartResult } from "../reads/read-part.ts";
-import { gapsOf, type RegionGap, uniqueGaps } from "../reads/region-status.ts";
+import { type RegionGap, uniqueGaps } from "../reads/region-status.ts";
 import { readStores } from "../reads/run-plan.ts";
 import type { ResolvedWindow } from "../request/window.ts";
+import { countedEvents, countedMetric } from "./counted-events.ts";
+import { judgeSlices } from "./judge-slices.ts";
 import type { SloView } from "./slo-selection.ts";
 import { type CountsByWindow, type EventCounts, sloSeconds, windowsOf } from "./slo-status.ts";
-import {
-  correctedCounts,
-  type CountedWindow,
-  correctionStep,
-  type ReadPoint,
-  sloSpans,
-  sloWindows,
-} from "./slo-windows.ts";
+import { correctedCounts, correctionStep, placeOf, sloSpans, sloWindows, type WindowReads } from "./slo-windows.ts";
 
-/** The plans of one view. */
-export interface SloPlan {
+/**
+ * The plans of one view: one plan of one point for each window, the shortest first; for time slices one plan of all
+ * slices.
+ */
+export interface SloPlan extends Pick<WindowReads, "windows" | "places"> {
   readonly view: SloView;
   /** The first ones read the windows, the shortest first; others read what corrections leave out of them. */
   readonly plans: readonly Plan[];
-  /** The windows, in order. */
-  readonly windows: readonly CountedWindow[];
   /** Expected costs of its reads. */
   readonly costs: Costs;
 }
@@ -63,10 +53,9 @@ interface SloQuery {
 function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloQuery {
   const { slo, entry, grant } = view;
   const { metric } = entry;
-  const stepMs = metric.minStepSeconds * 1_000;
-  const recipe = countingRecipe(metric, slo);
+  const stepMs = correctionStep(slo, metric.minStepSeconds) * 1_000;
   const parts: Omit<Parameters<typeof ownQuery>[1], "window"> = {
-    metrics: grant.metrics.map((granted) => ({ ...granted, aggregation: "avg", recipe, slo: slo.name })),
+    metrics: grant.metrics.map((granted) => ({ ...granted, ...countedMetric(metric, slo) })),
     filters: new Map(),
     groupBy: [],
     exemplars: false,
@@ -79,20 +68,20 @@ function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"],
   };
 }
 
-/** Plans a view. All windows end at the same time, so that the requests of the next seconds have equal plans. */
+/**
+ * Plans a view. All windows end at the same time, so that the requests of the next seconds have equal plans. The slices
+ * of a gauge are read once for all windows.
+ */
 export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
   const { slo, entry } = view;
   const own = sloQuery(view, caller, quotas, nowMs);
-  const spans = sloSpans(slo, entry.metric.minStepSeconds, own.toMs);
-  return planSpans(view, spans, own, nowMs);
+  return planSpans(view, sloSpans(slo, entry.metric.minStepSeconds, own.toMs), own, nowMs);
 }
 
 function planSpans(view: SloView, spans: readonly Interval[], { query }: SloQuery, nowMs: number): SloPlan {
-  const { slo, entry } = view;
-  const step = correctionStep(slo, entry.metric.minStepSeconds);
-  const { reads, windows } = sloWindows(spans, slo.corrections ?? [], step);
+  const { reads, ...windows } = sloWindows(view.slo, spans, view.entry.metric.minStepSeconds);
   const plans = reads.map((window) => makePlan(query(window), nowMs));
-  return { view, plans, windows, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
+  return { view, plans, ...windows, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
 }
 
 /**
@@ -101,23 +90,15 @@ function planSpans(view: SloView, spans: readonly Interval[], { query }: SloQuer
  *
  * @throws the signal's reason
  */
-export async function readSlo(
-  { view, plans, windows }: SloPlan,
-  stores: Stores,
-  options: FanOutOptions,
-): Promise<SloData> {
-  const data = await readWindows({ view, plans, windows }, stores, options);
-  const { slo, entry } = view;
-  const keys = windowsOf(slo, entry.metric.minStepSeconds);
-  const counts = keys.flatMap((seconds, index): [number, EventCounts][] => {
-    const events = data.counts[index]?.corrected;
+export async function readSlo(plan: SloPlan, stores: Stores, options: FanOutOptions): Promise<SloData> {
+  const { windows, ...data } = await readWindows(plan, stores, options);
+  const { slo, entry } = plan.view;
+  const counts = windowsOf(slo, entry.metric.minStepSeconds).flatMap((seconds, index): [number, EventCounts][] => {
+    const events = windows[index]?.corrected;
     return events === undefined ? [] : [[seconds, events]];
   });
-  return {
-    ...data,
-    counts: new Map(counts),
-    ...(slo.corrections === undefined ? {} : { uncorrected: data.counts.at(-1)?.all }),
-  };
+  const uncorrected = slo.corrections === undefined ? {} : { uncorrected: windows.at(-1)?.all };
+  return { ...data, counts: new Map(counts), ...uncorrected };
 }
 
 /** Events of one window. */
@@ -128,28 +109,46 @@ interface WindowCounts {
   readonly corrected: EventCounts | undefined;
 }
 
-type WindowData = Omit<SloData, "counts" | "uncorrected"> & { readonly counts: readonly WindowCounts[] };
+type WindowData = Omit<SloData, "counts" | "uncorrected"> & { readonly windows: readonly WindowCounts[] };
 
 /** Reads the events of each window. A store that fails for one plan is left out of all of them. */
-async function readWindows(
-  { view, plans, windows }: Pick<SloPlan, "view" | "plans" | "windows">,
-  stores: Stores,
-  options: FanOutOptions,
-): Promise<WindowData> {
+async function readWindows(plan: SloPlan, stores: Stores, options: FanOutOptions): Promise<WindowData> {
+  const { plans, windows } = plan;
   const bytes = createByteBudget();
-  const read = await Promise.all(plans.map((plan) => readStores(plan, stores, { ...options, bytes })));
+  const read = await Promise.all(plans.map((own) => readStores(own, stores, { ...options, bytes })));
   const outcomes = byStore(read);
   const whole = new Set(outcomes.filter(({ outcome }) => outcome.ok).map(({ part }) => part.store.key));
   const results = read.map((own) =>
     own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.store.key) ? [outcome.value] : [])),
   );
-  const counted = plans.map((plan, index) => countedEvents(view, results[index] ?? [], plan));
-  const at = ({ read: index, point }: ReadPoint): EventCounts | undefined => counted[index]?.counts[point];
+  const { countsOf, gaps } = countedSpans(plan, results);
   return {
-    counts: windows.map((window) => ({ all: at(window.all), corrected: correctedCounts(window, at) })),
+    windows: windows.map((window) => ({ all: countsOf(window.all), corrected: correctedCounts(window, countsOf) })),
     outcomes,
+    gaps,
+    stalestMs: stalestMs(plans.map((own, index) => ({ plan: own, results: results[index] ?? [] }))),
+  };
+}
+
+interface CountedSpans {
+  readonly countsOf: (span: Interval) => EventCounts | undefined;
+  readonly gaps: readonly RegionGap[];
+}
+
+function countedSpans({ view, plans, places }: SloPlan, results: readonly (readonly PartResult[])[]): CountedSpans {
+  const { over } = view.slo;
+  const [plan] = plans;
+  if (over !== undefined && plan !== undefined) {
+    const { countsOf, gaps } = judgeSlices(over, results[0] ?? [], plan);
+    return { countsOf: ({ fromMs, toMs }) => countsOf(toMs, (toMs - fromMs) / 1_000), gaps };
+  }
+  const counted = plans.map((own, index) => countedEvents(view, results[index] ?? [], own));
+  return {
+    countsOf(span) {
+      const { read, point } = placeOf(places, span);
+      return counted[read]?.counts[point];
+    },
     gaps: uniqueGaps(counted.flatMap(({ gaps }) => gaps)),
-    stalestMs: stalestMs(plans.map((plan, index) => ({ plan, results: results[index] ?? [] }))),
   };
 }
 
@@ -165,10 +164,24 @@ function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOut
 const historySteps = 30;
 
 /** The events of an objective at each point of its history. */
-export type SloHistory = Omit<SloData, "counts" | "uncorrected"> & {
-  /** Oldest first, without the events of corrections; undefined for a point without data. */
-  readonly counts: readonly (EventCounts | undefined)[];
-};
+export interface SloHistory {
+  /** Oldest first. */
+  readonly points: readonly HistoryPoint[];
+  /** One for each store. */
+  readonly outcomes: readonly PartOutcome[];
+  /** Stores that have only a part of the events at some points. */
+  readonly gaps: readonly RegionGap[];
+  /** The newest sample of the stalest store. */
+  readonly stalestMs: number | undefined;
+}
+
+/** The events of a window of the objective. */
+interface HistoryPoint {
+  /** End of the window, in Unix milliseconds. */
+  readonly atMs: number;
+  /** Undefined without data. */
+  readonly events: EventCounts | undefined;
+}
 
 /** The time between two points of a history, in seconds. */
 export function historyStepSeconds(slo: SloView["slo"]): number {
@@ -191,53 +204,7 @@ export function planHistory(view: SloView, caller: Caller, quotas: QueryContext[
 
 /** Reads the events at every point. A store that fails is missing from all of them. @throws the signal's reason */
 export async function readHistory(plan: SloPlan, stores: Stores, options: FanOutOptions): Promise<SloHistory> {
-  const data = await readWindows(plan, stores, options);
-  return { ...data, counts: data.counts.map(({ corrected }) => corrected) };
-}
-
-/** The events of an objective at each point of a plan. */
-interface CountedEvents {
-  /** Undefined for a point without data. */
-  readonly counts: readonly (EventCounts | undefined)[];
-  /** Stores that have only a part of the events. */
-  readonly gaps: readonly RegionGap[];
-}
-
-/** Counts the events of an objective as a query of its metric does: a store that lacks a part adds nothing. */
-function countedEvents({ slo, entry }: SloView, results: readonly PartResult[], plan: Plan): CountedEvents {
-  const { count } = plan.grid;
-  const missing = createMissingParts();
-  const rows = results.flatMap(({ part, ranges }, store) =>
-    ranges.flatMap(({ series }, statistic) =>
-      series.map((own) => ({ ...own, store, statistic, ordinal: ordinalOf(part, own.labels) })),
-    ),
-  );
-  const merging = { count, weights: results.map(() => 1), missing };
-  const [singledOuts, totals] = mergeStatistics(countingRecipe(entry.metric, slo), rows, merging);
-  const valueAt = (points: typeof totals, index: number): number | undefined =>
-    points?.present[index] === 1 && Number.isFinite(points.values[index]) ? points.values[index] : undefined;
-  const counts = Array.from({ length: count }, (_, index): EventCounts | undefined => {
-    const [singledOut, total] = [valueAt(singledOuts, index), valueAt(totals, index)];
-    if (total === undefined || singledOut === undefined) return undefined;
-    return { good: slo.counts === "Good" ? singledOut : total - singledOut, total };
-  });
-  const parts = results.map(({ part }) => part);
-  return { counts, gaps: gapsOf(missing.all(), parts, plan) };
-}
-
-/** A recipe with two statistics: the events that the metric singles out, and all events. */
-type CountingRecipe = Recipe & ScalarRecipe;
-
-/**
- * Counts the events of an objective by the same partials as queries of its metric.
- *
- * @throws TypeError for a source that no catalog accepts for an objective
- */
-export function countingRecipe(metric: MetricConfig, { threshold }: SloConfig): CountingRecipe {
-  if (metric.source.kind === "ratio") {
-    const base = recipeOf(metric, "avg");
-    if (base.kind === "scalar") return base;
-  }
-  if (threshold === undefined) throw new TypeError(`${metric.id} is no metric of events`);
-  return eventFractionRecipe(metric, threshold);
+  const { windows, ...data } = await readWindows(plan, stores, options);
+  const points = plan.windows.map(({ all }, index) => ({ atMs: all.toMs, events: windows[index]?.corrected }));
+  return { ...data, points };
 }

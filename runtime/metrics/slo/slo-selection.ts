@@ -4,7 +4,7 @@ import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { traitsOf } from "../../stores/prometheus/prometheus-client.ts";
 import { type Access, accessOf, allows, type Caller, publicReadScope } from "../authorization/access.ts";
 import { type Grant, grant, mayRead, requireReadScope, tenantOf } from "../authorization/policy.ts";
-import type { CatalogIndex, CatalogStore, MetricEntry } from "../catalog-index.ts";
+import { type CatalogIndex, type CatalogStore, type MetricEntry, objectivesOf } from "../catalog-index.ts";
 import { isPastSunset, schemaVersionOf } from "../planning/catalog-entry.ts";
 import { shown } from "../request/known-names.ts";
 import { type Filters, forbiddenValue, type Parameters, readOne, rejectUnknown } from "../request/parameters.ts";
@@ -182,16 +182,13 @@ export interface SloEntry {
 
 /** Indexes every objective, sorted by domain, name and metric. */
 export function indexSlos(catalogs: readonly CatalogConfig[], metrics: CatalogIndex): readonly SloEntry[] {
-  return (
-    catalogs
-      // An older operator compiles catalogs without this member.
-      .flatMap(({ slos = [] }: Partial<CatalogConfig>) => slos)
-      .flatMap((slo): readonly SloEntry[] => {
-        const entry = metrics.get(slo.metric);
-        return entry === undefined ? [] : [{ slo, entry }];
-      })
-      .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-  );
+  return catalogs
+    .flatMap(objectivesOf)
+    .flatMap((slo): readonly SloEntry[] => {
+      const entry = metrics.get(slo.metric);
+      return entry === undefined ? [] : [{ slo, entry }];
+    })
+    .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
 /** The sort key. None of its parts has a character below the hyphen. */

@@ -1,7 +1,7 @@
 import type { Slo } from "../../../api/objectives.ts";
 import type { SloConfig } from "../../../crds/config.ts";
 
-/** Events of one window. */
+/** Events of one window, or its time slices with a value. */
 export interface EventCounts {
   readonly good: number;
   readonly total: number;
@@ -122,7 +122,8 @@ function statusOf(
     readonly isSilenced: boolean;
   },
 ): SloStatus | undefined {
-  if (events === undefined || remaining === undefined || events.total < slo.minimumEvents) return undefined;
+  if (events === undefined || remaining === undefined) return undefined;
+  if (events.total < minimumOf(slo, sloSeconds(slo))) return undefined;
   const fires = (severity: BurnTier["severity"]): boolean =>
     !isSilenced && burns.some((burn) => burn.severity === severity && isFiring(burn));
   if (remaining <= 0 || fires("page")) return "critical";
@@ -149,8 +150,13 @@ function tierBurn(tier: BurnTier, slo: SloConfig, counts: CountsByWindow): TierB
     ...tier,
     longRate: rate(long),
     shortRate: rate(counts.get(tier.shortSeconds)),
-    tooFew: long === undefined || long.total < slo.minimumEvents,
+    tooFew: long === undefined || long.total < minimumOf(slo, tier.longSeconds),
   };
+}
+
+/** The minimum of events in a window: of time slices at most half, since a short window has few. */
+export function minimumOf({ minimumEvents, over }: SloConfig, windowSeconds: number): number {
+  return over === undefined ? minimumEvents : Math.min(minimumEvents, Math.ceil(windowSeconds / over.sliceSeconds / 2));
 }
 
 /** The permitted share of bad events, without the rounding error of the subtraction. */
@@ -191,13 +197,17 @@ export function sloSeconds({ windowDays }: SloConfig): number {
 
 /**
  * The tiers of an objective, the fastest first. Their windows are proportional to the objective's own, so that a tier
- * fires at the same share of any error budget. No window is shorter than the smallest step of the metric.
+ * fires at the same share of any error budget. No window is shorter than the smallest step of the metric. Windows of
+ * time slices are whole numbers of slices.
  *
  * @param stepSecondsMin smallest window of the metric
  */
-export function burnTiers({ windowDays, burnRates }: SloConfig, stepSecondsMin: number): readonly BurnTier[] {
-  const scaled = (minutes: number): number =>
-    Math.max(stepSecondsMin, Math.round((minutes * minuteSeconds * windowDays) / baseDays));
+export function burnTiers({ windowDays, burnRates, over }: SloConfig, stepSecondsMin: number): readonly BurnTier[] {
+  const unit = over?.sliceSeconds ?? 1;
+  const scaled = (minutes: number): number => {
+    const seconds = Math.max(stepSecondsMin, Math.round((minutes * minuteSeconds * windowDays) / baseDays));
+    return Math.ceil(seconds / unit) * unit;
+  };
   return baseTiers.map(({ longMinutes, shortMinutes, severity }, tier) => ({
     longSeconds: scaled(longMinutes),
     shortSeconds: scaled(shortMinutes),

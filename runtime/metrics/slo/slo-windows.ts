@@ -3,6 +3,7 @@ import type { SloConfig } from "../../../crds/config.ts";
 import { correctionIntervals } from "../../../crds/corrections.ts";
 import type { Interval } from "../../../crds/time-zone.ts";
 import { pointCount, type ResolvedWindow } from "../request/window.ts";
+import { sliceWindow } from "./judge-slices.ts";
 import { type EventCounts, windowsOf } from "./slo-status.ts";
 
 type Corrections = NonNullable<SloConfig["corrections"]>;
@@ -22,51 +23,63 @@ export interface ReadPoint {
   readonly point: number;
 }
 
-/** Where the events of a window are. */
+/** A window, and what does not count of it. */
 export interface CountedWindow {
-  readonly all: ReadPoint;
-  /** Parts of the window that corrections leave out. */
-  readonly left: readonly ReadPoint[];
+  readonly all: Interval;
+  /** Parts of the window that corrections leave out, apart from each other. */
+  readonly left: readonly Interval[];
 }
 
 /** The reads of some windows. */
-interface WindowReads {
+export interface WindowReads {
   /** Those of the windows first, in their order. */
   readonly reads: readonly ResolvedWindow[];
   readonly windows: readonly CountedWindow[];
+  /** The point of each window and part. Slices are counted without it. */
+  readonly places: ReadonlyMap<string, ReadPoint>;
 }
 
-/** Plans the reads of windows. A part that several windows lack is read once. */
-export function sloWindows(spans: readonly Interval[], corrections: Corrections, stepSecondsMin: number): WindowReads {
-  const excluded = excludedIntervals(corrections, enclosing(spans), stepSecondsMin);
+/**
+ * Plans the reads of windows. A part that several windows lack is read once, and the slices of a gauge are read once
+ * for all windows.
+ */
+export function sloWindows(slo: SloConfig, spans: readonly Interval[], stepSecondsMin: number): WindowReads {
+  const { over, corrections = [] } = slo;
+  const excluded = excludedIntervals(corrections, enclosing(spans), correctionStep(slo, stepSecondsMin));
   const left = spans.map((span) => excluded.flatMap((interval) => overlap(interval, span)));
+  if (over !== undefined) {
+    const { fromMs, toMs } = enclosing(spans);
+    const windows = spans.map((all, index) => ({ all, left: left[index] ?? [] }));
+    return { reads: [sliceWindow(over, toMs, (toMs - fromMs) / 1_000)], windows, places: new Map() };
+  }
   const pieces = cutIntervals(left.flat());
-  const own = groupSpans(spans);
-  const others = groupSpans(pieces);
-  const pointOf = (groups: typeof own, span: Interval, first: number): ReadPoint => {
-    const found = groups.places.get(keyOf(span));
-    if (found === undefined) throw new Error("a part of a window is not read");
-    return { read: first + found.read, point: found.point };
-  };
+  const own = groupSpans(spans, 0);
+  const others = groupSpans(pieces, own.reads.length);
   return {
     reads: [...own.reads, ...others.reads],
-    windows: spans.map((span, index) => ({
-      all: pointOf(own, span, 0),
-      left: pieces
-        .filter((piece) => left[index]?.some((part) => isWithin(piece, part)))
-        .map((piece) => pointOf(others, piece, own.reads.length)),
+    windows: spans.map((all, index) => ({
+      all,
+      left: pieces.filter((piece) => left[index]?.some((part) => isWithin(piece, part))),
     })),
+    places: new Map([...others.places, ...own.places]),
   };
+}
+
+/** The point that counts a window, or a part of one. */
+export function placeOf(places: WindowReads["places"], span: Interval): ReadPoint {
+  const found = places.get(keyOf(span));
+  if (found === undefined) throw new Error("a part of a window is not read");
+  return found;
 }
 
 /** The events of a window without those of its corrections. Stores extrapolate each, so neither falls below 0. */
 export function correctedCounts(
   { all, left }: CountedWindow,
-  at: (point: ReadPoint) => EventCounts | undefined,
+  countsOf: (span: Interval) => EventCounts | undefined,
 ): EventCounts | undefined {
-  const whole = at(all);
+  const whole = countsOf(all);
   if (whole === undefined || left.length === 0) return whole;
-  const parts = left.flatMap((point) => at(point) ?? []);
+  const parts = left.flatMap((part) => countsOf(part) ?? []);
   const without = (count: (events: EventCounts) => number): number =>
     parts.reduce((rest, part) => rest - count(part), count(whole));
   const total = Math.max(
@@ -183,8 +196,12 @@ interface GroupedSpans {
 /** A read may have this many times as many points as it needs. */
 const spareFactorMax = 2;
 
-/** Reads spans of equal width at regular times together: those of a schedule, or the points of a history. */
-function groupSpans(spans: readonly Interval[]): GroupedSpans {
+/**
+ * Reads spans of equal width at regular times together: those of a schedule, or the points of a history.
+ *
+ * @param first index of the first read
+ */
+function groupSpans(spans: readonly Interval[], first: number): GroupedSpans {
   const byWidth = [...Map.groupBy(spans, ({ fromMs, toMs }) => toMs - fromMs).values()];
   const groups = byWidth.flatMap((group) => {
     const read = readOf(group);
@@ -196,7 +213,7 @@ function groupSpans(spans: readonly Interval[]): GroupedSpans {
   const places = groups.flatMap(({ group, read }, index) =>
     group.map((span): [string, ReadPoint] => [
       keyOf(span),
-      { read: index, point: (span.fromMs - read.fromMs) / (read.stepSeconds * 1_000) },
+      { read: first + index, point: (span.fromMs - read.fromMs) / (read.stepSeconds * 1_000) },
     ]),
   );
   return { reads: groups.map(({ read }) => read), places: new Map(places) };

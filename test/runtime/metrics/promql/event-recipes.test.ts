@@ -66,6 +66,17 @@ describe("the share of observations", () => {
     expect(recipe.finish([3, 4], 60)).toBe(0.75);
     expect(recipe.finish([0, 0], 60)).toBeNaN();
   });
+
+  test("of a native histogram is interpolated by the store, and none of no observations", () => {
+    const recipe = eventFractionRecipe(metricOf("native"), 0.25);
+    const histogram = 'sum by(g)(increase({__name__="ms"}[60000ms]))';
+    expect(statisticsOf(recipe)).toEqual({
+      "up to the threshold": `histogram_fraction(-Inf,0.25,${histogram})*histogram_count(${histogram})>=0`,
+      count: `histogram_count(${histogram})`,
+    });
+    expect(recipe.finish([3, 4], 60)).toBe(0.75);
+    expect(recipe.finish([0, 0], 60)).toBeNaN();
+  });
 });
 
 describe("a metric without the measure is refused with what to use", () => {
@@ -75,7 +86,6 @@ describe("a metric without the measure is refused with what to use", () => {
     ["the share of a gauge", () => eventFractionRecipe(metricOf("gauge"), 1), "use avg, sum, min or max"],
     ["the share of a counter", () => eventFractionRecipe(metricOf("counter"), 1), "use sum"],
     ["the share of a ratio", () => eventFractionRecipe(metricOf("ratio"), 1), "use avg"],
-    ["the share of a native histogram", () => eventFractionRecipe(metricOf("native"), 1), "use a percentile"],
   ];
   test.each(rows)("%s", (_sentence, work, advice) => {
     const { code, message } = refusalOf(work);

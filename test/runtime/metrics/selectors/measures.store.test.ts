@@ -11,19 +11,22 @@ import { everyone, generatedMetrics, type TestStore } from "../oracle/universe.t
 
 /** Measures over two regions, read by one runtime alone and over a peer, against the same PromQL to each store. */
 
+const latency: SloConfig = {
+  name: "latency",
+  domain: "payments",
+  metric: "latency_ms",
+  objective: 0.99,
+  counts: "Good",
+  threshold: 100,
+  windowDays: 30,
+  minimumEvents: 1,
+  burnRates: [14.4, 6, 3, 1],
+  public: false,
+};
 const slos: readonly SloConfig[] = [
-  {
-    name: "latency",
-    domain: "payments",
-    metric: "latency_ms",
-    objective: 0.99,
-    counts: "Good",
-    threshold: 100,
-    windowDays: 30,
-    minimumEvents: 1,
-    burnRates: [14.4, 6, 3, 1],
-    public: false,
-  },
+  latency,
+  { ...latency, name: "native", metric: "native_ms", threshold: 300 },
+  { ...latency, name: "sizes", metric: "sizes", threshold: 2_048 },
 ];
 const hourMs = 3_600_000;
 const widthSeconds = 600;
@@ -130,6 +133,21 @@ describe("a measure over two regions equals PromQL that is sent to each store", 
     expect([...wanted.values()].reduce((sum, { size }) => sum + size, 0)).toBeGreaterThan(40);
     for (const api of [running.direct, running.asking]) {
       const actual = await ask(api, { metric: "latency_ms", measure: fraction });
+      expect(differences(actual, wanted, { oracle: "direct" })).toEqual([]);
+    }
+  });
+
+  test.each([
+    ["at a bound of its buckets", "sizes", 2_048],
+    ["between bounds of its buckets", "native_ms", 300],
+  ] as const)("the share of a native histogram's observations %s", async (_sentence, metric, threshold) => {
+    const histogram = summed(metric, tenant);
+    const total = `histogram_count(${histogram})`;
+    const upTo = await direct(`(histogram_fraction(-Inf, ${threshold}, ${histogram}) * ${total} >= 0) or 0 * ${total}`);
+    const wanted = exactly(divided(upTo, await direct(total)));
+    expect([...wanted.values()].reduce((sum, { size }) => sum + size, 0)).toBeGreaterThan(40);
+    for (const api of [running.direct, running.asking]) {
+      const actual = await ask(api, { metric, measure: { kind: "fraction", threshold } });
       expect(differences(actual, wanted, { oracle: "direct" })).toEqual([]);
     }
   });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { SloConfig } from "../../../../crds/config.ts";
 import type { Interval } from "../../../../crds/time-zone.ts";
 import { firstPointMs } from "../../../../runtime/metrics/request/window.ts";
-import { appliedCorrections, sloWindows } from "../../../../runtime/metrics/slo/slo-windows.ts";
+import { appliedCorrections, placeOf, sloWindows } from "../../../../runtime/metrics/slo/slo-windows.ts";
 
 type Correction = NonNullable<SloConfig["corrections"]>[number];
 
@@ -22,8 +22,9 @@ function eventsIn({ fromMs, toMs }: Interval): number {
 }
 
 /** What the reads of the product count in a window. */
-function countedBy({ reads, windows }: ReturnType<typeof sloWindows>): readonly number[] {
-  const valueOf = ({ read, point }: (typeof windows)[number]["all"]): number => {
+function countedBy({ reads, windows, places }: ReturnType<typeof sloWindows>): readonly number[] {
+  const valueOf = (span: Interval): number => {
+    const { read, point } = placeOf(places, span);
     const window = reads[read];
     if (window === undefined) throw new Error("no such read");
     const toMs = firstPointMs(window) + point * window.stepSeconds * 1_000;
@@ -32,6 +33,19 @@ function countedBy({ reads, windows }: ReturnType<typeof sloWindows>): readonly 
   };
   return windows.map(({ all, left }) => left.reduce((rest, point) => rest - valueOf(point), valueOf(all)));
 }
+
+const withCorrections = (corrections: readonly Correction[]): SloConfig => ({
+  name: "login",
+  domain: "auth",
+  metric: "auth_success_rate",
+  objective: 0.99,
+  counts: "Good",
+  windowDays: 30,
+  minimumEvents: 1,
+  burnRates: [14.4, 6, 3, 1],
+  public: false,
+  corrections,
+});
 
 const schedules = fc
   .record({
@@ -110,7 +124,7 @@ describe("windows with corrections", () => {
             if (!own.some((one) => coversPoint(one, ms))) events += eventsAt(ms);
           return events;
         });
-        expect(countedBy(sloWindows(spans, own, stepSeconds))).toEqual(wanted);
+        expect(countedBy(sloWindows(withCorrections(own), spans, stepSeconds))).toEqual(wanted);
       }),
       { numRuns: 40 },
     );
@@ -119,7 +133,7 @@ describe("windows with corrections", () => {
   test("read a daily interval over a change of the clocks in two requests", () => {
     const daily = { cron: "0 4 * * *", durationMinutes: 60, timeZone: "Europe/Berlin" };
     const spans = [{ fromMs: endMs - 30 * dayMs, toMs: endMs }];
-    const { reads, windows } = sloWindows(spans, [{ reason: "backup", schedule: daily }], stepSeconds);
+    const { reads, windows } = sloWindows(withCorrections([{ reason: "backup", schedule: daily }]), spans, stepSeconds);
     expect(reads).toHaveLength(3);
     expect(windows[0]?.left).toHaveLength(30);
   });
@@ -129,7 +143,7 @@ describe("windows with corrections", () => {
       fromMs: endMs - (60 - index) * dayMs,
       toMs: endMs - (30 - index) * dayMs,
     }));
-    expect(sloWindows(spans, [], stepSeconds).reads).toEqual([
+    expect(sloWindows(withCorrections([]), spans, stepSeconds).reads).toEqual([
       {
         fromMs: endMs - 60 * dayMs,
         toMs: endMs,
@@ -145,7 +159,11 @@ describe("windows with corrections", () => {
       { reason: "before", from: "2020-01-01T00:00:00Z", to: "2020-02-01T00:00:00Z" },
       { reason: "after", from: "2030-01-01T00:00:00Z", to: "2030-02-01T00:00:00Z" },
     ];
-    const { reads, windows } = sloWindows([{ fromMs: endMs - dayMs, toMs: endMs }], elsewhere, stepSeconds);
+    const { reads, windows } = sloWindows(
+      withCorrections(elsewhere),
+      [{ fromMs: endMs - dayMs, toMs: endMs }],
+      stepSeconds,
+    );
     expect({ reads: reads.length, left: windows[0]?.left }).toEqual({ reads: 1, left: [] });
   });
 });
