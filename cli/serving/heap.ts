@@ -1,6 +1,8 @@
 import { totalmem } from "node:os";
-import { setFlagsFromString } from "node:v8";
-import { memoryOfProcess, planMemory, type MemoryPlan } from "../../limits/memory-plan.ts";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { backgroundClock, type Clock } from "../../limits/clock.ts";
+import { mebibyteBytes, memoryOfProcess, planMemory, type MemoryPlan } from "../../limits/memory-plan.ts";
 
 /**
  * Counts bytes outside of the heap like bytes in it. By default, V8 sweeps the whole heap for 20 to 40 ms after each 32
@@ -65,4 +67,68 @@ export function boundHeap(requested: RequestedMemory): void {
   // Windows has no such call: there the heap stays without a bound of ours.
   if (restart === undefined || process.platform === "win32") return;
   process.execve?.(restart.path, restart.args, restart.env);
+}
+
+/** What {@link trimWhenIdle} measures and does. */
+export interface IdleHeap {
+  /** CPU per time since the last call. Unlike the time of the event loop, it does not count other programs. */
+  readonly busyShare: () => number;
+  /** Memory of the heap, and of bytes outside that it holds. */
+  readonly bytes: () => number;
+  /** Frees all garbage and returns the memory to the system. */
+  readonly trim: () => void;
+}
+
+const checkMs = 5_000;
+/** An idle pod that polls its folder and NATS uses about 0.02. */
+const idleShareMax = 0.05;
+const idleChecksMin = 2;
+/** Checks from one trim to the next, five minutes: a request that arrives during a trim waits for it. */
+const restChecks = 60;
+/** Least growth since the last trim, and the least one before the rest has ended. */
+const [grownBytesMin, grownBytesSoon] = [16 * mebibyteBytes, 64 * mebibyteBytes];
+
+/**
+ * Returns memory to the system when the process is idle and its heap has grown since the last time. V8 frees garbage
+ * when the heap grows: without this, an idle process keeps the garbage of its start or of its last load, and a young
+ * generation of full size. See docs/decisions/0278-an-idle-process-returns-memory.md.
+ *
+ * @returns stops it
+ */
+export function trimWhenIdle(heap: IdleHeap = ownHeap(), clock: Pick<Clock, "after"> = backgroundClock): () => void {
+  let [idleChecks, rest, trimmedBytes] = [0, 0, 0];
+  let cancel: () => void;
+  const check = (): void => {
+    cancel = clock.after(checkMs, check);
+    idleChecks = heap.busyShare() <= idleShareMax ? idleChecks + 1 : 0;
+    rest = Math.max(0, rest - 1);
+    const leastBytes = trimmedBytes + (rest > 0 ? grownBytesSoon : grownBytesMin);
+    if (idleChecks < idleChecksMin || heap.bytes() < leastBytes) return;
+    heap.trim();
+    [rest, trimmedBytes] = [restChecks, heap.bytes()];
+  };
+  cancel = clock.after(checkMs, check);
+  return () => cancel();
+}
+
+function ownHeap(): IdleHeap {
+  let [lastMs, lastCpu] = [performance.now(), process.cpuUsage()];
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as (options: object) => void;
+  setFlagsFromString("--no-expose-gc");
+  return {
+    busyShare() {
+      const [nowMs, nowCpu] = [performance.now(), process.cpuUsage()];
+      const cpuMs = (nowCpu.user + nowCpu.system - lastCpu.user - lastCpu.system) / 1_000;
+      const share = cpuMs / (nowMs - lastMs);
+      [lastMs, lastCpu] = [nowMs, nowCpu];
+      return share;
+    },
+    bytes() {
+      const { total_physical_size: heap, external_memory: outside } = getHeapStatistics();
+      return heap + outside;
+    },
+    // Only this flavor also shrinks the young generation.
+    trim: () => collect({ type: "major", execution: "sync", flavor: "last-resort" }),
+  };
 }

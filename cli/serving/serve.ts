@@ -8,7 +8,7 @@ import type { Program } from "../../runtime/program/program.ts";
 import { exitCodes, type ExitName } from "../command-line/command.ts";
 import { endOnFatal, firstSignal } from "../command-line/end-process.ts";
 import { limitRepeatedLines } from "../command-line/repeated-lines.ts";
-import { memoryPlanOf } from "./heap.ts";
+import { memoryPlanOf, trimWhenIdle } from "./heap.ts";
 import { createLineTime, createLogDestination, type LogDestination } from "./log-destination.ts";
 import type { ServerArguments } from "./server-flags.ts";
 
@@ -93,7 +93,9 @@ async function runUntilSignal(
   if (program !== undefined) process.stdout.write(`${JSON.stringify(readyLine(program))}\n`);
   // Node writes the compiled code when a process ends by itself. A killed process would leave none to its restart.
   flushCompileCache();
+  const stopTrimming = trimWhenIdle();
   const signal = await signalled;
+  stopTrimming();
   log.info({ signal, drainMs }, "draining");
   await program?.stop(drainMs);
   log.info("stopped");

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { restartOf } from "../../cli/serving/heap.ts";
+import { restartOf, trimWhenIdle } from "../../cli/serving/heap.ts";
 
 const heap = new URL("../../cli/serving/heap.ts", import.meta.url).href;
 
@@ -60,5 +60,80 @@ describe("the start that replaces a running one", () => {
     ["an own bound in the environment", { env: { NODE_OPTIONS: "--max-old-space-size-percentage=50" } }],
   ])("is none for %s", (_, changes) => {
     expect(restartOf({ ...start, ...changes }, plan)).toBeUndefined();
+  });
+});
+
+describe("an idle process", () => {
+  const mebibyte = 1_048_576;
+
+  /** The trims after checks, each with the busy share before it and the growth of the heap. */
+  function trimsAfter(checks: readonly (readonly [busy: number, grownMebibytes: number])[]): readonly number[] {
+    let [now, bytes, check] = [0, 60 * mebibyte, (): void => undefined];
+    const trims: number[] = [];
+    const stop = trimWhenIdle(
+      {
+        busyShare: () => checks[now]?.[0] ?? 1,
+        bytes: () => bytes,
+        trim: () => {
+          trims.push(now);
+          bytes = 40 * mebibyte;
+        },
+      },
+      {
+        after: (_ms, callback) => {
+          check = callback;
+          return () => (check = () => undefined);
+        },
+      },
+    );
+    for (now = 0; now < checks.length; now += 1) {
+      bytes += (checks[now]?.[1] ?? 0) * mebibyte;
+      check();
+    }
+    stop();
+    now = 0;
+    check();
+    return trims;
+  }
+
+  const idle = [0.01, 0] as const;
+
+  test("returns the memory of its start once", () => {
+    expect(trimsAfter(Array.from({ length: 9 }, () => idle))).toEqual([1]);
+  });
+
+  test("does so again after its heap has grown, and not under load", () => {
+    const load = [0.4, 10] as const;
+    expect(trimsAfter([load, load, load, idle, load, idle, idle, idle])).toEqual([6]);
+    const quiet = Array.from({ length: 62 }, () => idle);
+    expect(trimsAfter([idle, idle, load, load, ...quiet])).toEqual([1, 61]);
+    expect(trimsAfter([idle, idle, [0.4, 15], ...quiet])).toEqual([1]);
+    expect(trimsAfter([idle, idle, [0.4, 65], idle, idle])).toEqual([1, 4]);
+  });
+
+  test("has a small young generation and heap afterwards", async () => {
+    const program = `
+      import { getHeapSpaceStatistics } from "node:v8";
+      import { trimWhenIdle } from "${heap}";
+      let kept = [];
+      for (let index = 0; index < 3_000_000; index += 1) kept[index % 300_000] = { index };
+      kept = [];
+      const youngMebibytes = () =>
+        getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").physical_space_size / 1_048_576;
+      const before = youngMebibytes();
+      const checks = [];
+      trimWhenIdle(undefined, { after: (ms, check) => (checks.push(check), () => undefined) });
+      checks.shift()();
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      checks.shift()();
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      checks.shift()();
+      console.log(JSON.stringify([before, youngMebibytes(), typeof gc]));`;
+    const flags = ["--max-semi-space-size=16", "--input-type=module", "--eval", program];
+    const { stdout } = await promisify(execFile)(process.execPath, flags);
+    const [before, after, exposed] = JSON.parse(stdout) as [number, number, string];
+    expect(before).toBeGreaterThan(8);
+    expect(after).toBeLessThan(4);
+    expect(exposed).toBe("undefined");
   });
 });
