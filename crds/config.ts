@@ -428,6 +428,9 @@ export interface MetricConfig extends MetricOwnership {
 /** An objective for the events that a metric counts. Source: seed "Operational Metrics API" §2.5 and §4.5. */
 export type SloConfig = MetricCatalogSlo;
 
+/** A condition on the value of a gauge over a slice of time. */
+export type SliceCondition = NonNullable<SloConfig["over"]>;
+
 /** Series of a metric in the stores. Exactly one kind. */
 export type SourceConfig =
   | ({ readonly kind: "gauge" } & SeriesConfig)

@@ -494,8 +494,8 @@ export interface MetricCatalogSlo {
   readonly windowDays: number;
   /**
    * Minimum number of events for a conclusion, both in the window of the objective and in the long window of a burn
-   * rate. With over, minimum number of slices with a value, but never more than half of the slices in the window.
-   * @default 100
+   * rate. With over, minimum number of slices with a value, but never more than half of the slices in the long window
+   * of the fastest burn rate. @default 100
    */
   readonly minimumEvents: number;
   /**

@@ -138,6 +138,7 @@ function constantOf(part: Expression): Probe | undefined {
       return constantBinary(part);
     case "aggregate":
     case "selector":
+    case "subquery":
       return undefined;
     default:
       return part satisfies never;

@@ -1,12 +1,13 @@
 // Alert rules from the objectives of a catalog, for programs that evaluate them over the Prometheus API of the runtime.
 import { classDefaults } from "../../crds/compile/class-defaults.ts";
-import type { CatalogConfig, MetricConfig, QuotaConfig, SloConfig } from "../../crds/config.ts";
+import type { CatalogConfig, MetricConfig, QuotaConfig, SliceCondition, SloConfig } from "../../crds/config.ts";
 import { ApiError } from "../errors/api-error.ts";
 import { type Caller, classOf, readScope } from "../metrics/authorization/access.ts";
 import { indexCatalogs, objectivesOf } from "../metrics/catalog-index.ts";
 import { formatDuration, formatWithLimit } from "../metrics/request/time.ts";
 import { indexSlos, selectSlos, type SloView } from "../metrics/slo/slo-selection.ts";
-import { type BurnTier, burnTiers, errorBudget } from "../metrics/slo/slo-status.ts";
+import { type BurnTier, burnTiers, errorBudget, minimumOf } from "../metrics/slo/slo-status.ts";
+import { slicesText } from "./compile/judged-slices.ts";
 import { formatExpression } from "./language/format-expression.ts";
 
 /** An alert in the form of Prometheus. */
@@ -31,7 +32,7 @@ export interface CatalogRules {
   readonly namespace: string;
   readonly name: string;
   readonly groups: readonly RuleGroup[];
-  /** Sentences about what the rules need of their client. */
+  /** What the rules need of their client. */
   readonly notes: readonly string[];
 }
 
@@ -104,8 +105,7 @@ function viewsOf(catalog: CatalogConfig, tenant: string | undefined): readonly S
 }
 
 function rulesOf(view: SloView, tenant: string | undefined, options: RuleOptions): readonly AlertRule[] {
-  const { isTenantMatched, labels } = options;
-  const { slo, entry } = view;
+  const [{ isTenantMatched, labels }, { slo, entry }] = [options, view];
   const place = { ...(tenant === undefined ? {} : { tenant }), ...regionOf(view) };
   const { tenant: named, ...region } = place;
   const matchers: Matchers = isTenantMatched && named !== undefined ? { tenant: named, ...region } : region;
@@ -171,7 +171,6 @@ function tooWide({ slo, entry }: SloView, quotas: readonly QuotaConfig[]): reado
   ];
 }
 
-const secondMs = 1_000;
 /** A made selector has no place in a text. */
 const nowhere = { start: 0, end: 0 };
 
@@ -209,17 +208,24 @@ function tierExpression(source: BurnSource, { longSeconds, shortSeconds, factor 
     "(",
     `  ${long.bad} / ${errorBudget(slo)} > ${factor}`,
     `  and ${short.bad} / ${errorBudget(slo)} > ${factor}`,
-    `  and ${long.total} >= ${slo.minimumEvents}`,
+    `  and ${long.total} >= ${minimumOf(slo)}`,
     ")",
   ].join("\n");
 }
 
 function windowOf(source: BurnSource, seconds: number): Window {
-  const { metric } = source;
+  const { metric, slo } = source;
+  if (slo.over !== undefined) return slicesWindow(source, slo.over, seconds);
   if (metric.source.kind === "ratio") return ratioWindow(source, seconds);
   const selected = selector(source, seconds);
   const fraction = `histogram_fraction(0, ${source.slo.threshold}, sum by (le) (rate(${selected})))`;
   return { bad: badShare(source.slo, fraction), total: `histogram_count(sum(increase(${selected})))` };
+}
+
+function slicesWindow(source: BurnSource, condition: SliceCondition, seconds: number): Window {
+  const [{ metric }, window] = [source, { condition, windowSeconds: seconds }];
+  const slices = slicesText(metric.defaultAggregation, selector(source, condition.sliceSeconds), window);
+  return { bad: `(1 - avg_over_time(${slices}))`, total: `count_over_time(${slices})` };
 }
 
 function ratioWindow(source: BurnSource, seconds: number): Window {
@@ -238,7 +244,7 @@ function selector({ metric, matchers }: BurnSource, seconds: number, suffix = ""
     kind: "selector",
     metric: `${metric.id}${suffix}`,
     matchers: Object.entries(matchers).map(([label, value]) => ({ label, op: "=", values: [value], span: nowhere })),
-    rangeMs: seconds * secondMs,
+    rangeMs: seconds * 1_000,
     span: nowhere,
   });
 }

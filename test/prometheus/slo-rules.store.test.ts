@@ -26,6 +26,50 @@ interface Scenario {
   readonly slo?: object;
 }
 
+/** An objective of a gauge: its value, undefined for a gap, by the age in minutes. */
+interface GaugeScenario {
+  readonly status: string;
+  readonly aggregation: "avg" | "sum" | "min" | "max";
+  readonly operator: "AtMost" | "Below" | "AtLeast" | "Above";
+  readonly valueAt: (ageMinutes: number) => number | undefined;
+}
+
+const threshold = 100;
+const gauges: Readonly<Record<string, GaugeScenario>> = {
+  lag_healthy: { status: "ok", aggregation: "max", operator: "AtMost", valueAt: () => threshold },
+  lag_fast: {
+    status: "critical",
+    aggregation: "max",
+    operator: "Below",
+    valueAt: (age) => (age < 40 ? threshold : 1),
+  },
+  lag_slow: {
+    status: "increasing",
+    aggregation: "avg",
+    operator: "AtMost",
+    // One slice of four, so that no page tier burns.
+    valueAt: (age) => (age < 180 && Math.ceil(Math.round(nowSeconds - age * 60) / 60) % 4 === 0 ? 900 : 1),
+  },
+  lag_ended: {
+    status: "recovering",
+    aggregation: "min",
+    operator: "AtLeast",
+    valueAt: (age) => (age > 20 && age < 60 ? 1 : threshold),
+  },
+  lag_gaps: {
+    status: "critical",
+    aggregation: "sum",
+    operator: "Above",
+    valueAt: (age) => (age > 10 && age < 60 ? undefined : age < 90 ? 1 : 101),
+  },
+  lag_silent: {
+    status: "insufficient_data",
+    aggregation: "avg",
+    operator: "Above",
+    valueAt: () => undefined,
+  },
+};
+
 const scenarios: Readonly<Record<string, Scenario>> = {
   healthy: { status: "ok", badShare: () => usual },
   fast: { status: "critical", badShare: (age) => (age < 30 ? 0.8 : usual) },
@@ -39,6 +83,12 @@ const scenarios: Readonly<Record<string, Scenario>> = {
 
 function* samples(): Iterable<string> {
   for (const [name, scenario] of Object.entries(scenarios)) yield* samplesOf(name, scenario);
+  for (const [name, { valueAt }] of Object.entries(gauges)) {
+    for (let second = -pastSeconds; second <= futureSeconds; second += everySeconds) {
+      const value = valueAt(-second / 60);
+      if (value !== undefined) yield `${name}{tenant="lumen"} ${value} ${nowSeconds + second}\n`;
+    }
+  }
   yield "# EOF\n";
 }
 
@@ -66,6 +116,16 @@ function* counter(series: string, increase: (ageMinutes: number) => number): Ite
   }
 }
 
+const gaugeMetrics = Object.entries(gauges).map(([name, { aggregation }]) => ({
+  id: name,
+  category: "kri",
+  unit: "1",
+  description: "A gauge of one scenario.",
+  source: { gauge: { name }, intervalSeconds: everySeconds },
+  labels: ["region", "tenant"],
+  aggregations: [aggregation],
+  defaultAggregation: aggregation,
+}));
 const metrics = Object.entries(scenarios).map(([name, scenario]) => {
   const counted = (result: string): object => ({
     name: `${name}_total`,
@@ -86,7 +146,12 @@ const metrics = Object.entries(scenarios).map(([name, scenario]) => {
   };
 });
 const objective = { domain: "tests", objective: 0.9, windowDays: 1, burnRates: [6, 4, 2, 1] };
-const slos = Object.entries(scenarios).map(([name, { slo }]) => ({ name, metric: name, ...objective, ...slo }));
+const eventSlos = Object.entries(scenarios).map(([name, { slo }]) => ({ name, metric: name, ...objective, ...slo }));
+const gaugeSlos = Object.entries(gauges).map(([name, { operator }]) => {
+  const over = { operator, threshold, sliceSeconds: 60 };
+  return { name: name.replaceAll("_", "-"), metric: name, ...objective, over };
+});
+const slos = [...eventSlos, ...gaugeSlos];
 
 interface Window {
   readonly rate?: number;
@@ -124,7 +189,10 @@ beforeAll(async () => {
     JSON.stringify({
       apiVersion: "v1",
       kind: "List",
-      items: [plainObject("MetricCatalog", { stores, metrics, slos }), plainObject("QueryClassQuota", quota)],
+      items: [
+        plainObject("MetricCatalog", { stores, metrics: [...metrics, ...gaugeMetrics], slos }),
+        plainObject("QueryClassQuota", quota),
+      ],
     }),
   );
   ({ url } = (await installation.start()).line);
@@ -165,25 +233,48 @@ function firingRate({ status, tiers }: SloItem, severity: string): number | unde
   return own.find(({ long, short, factor }) => (long.rate ?? 0) > factor && (short.rate ?? 0) > factor)?.long.rate;
 }
 
+const statuses = [
+  ...Object.entries(scenarios).map(([name, { status }]) => [name, status] as const),
+  ...Object.entries(gauges).map(([name, { status }]) => [name.replaceAll("_", "-"), status] as const),
+];
+
 const digits = (value: number | undefined): string | undefined => value?.toPrecision(9);
 
 describe.each(forms)("the printed rules in the form %s", (form) => {
-  test.each(Object.entries(scenarios))(
-    "fire for the objective %s as the SLO endpoint says",
-    async (name, { status }) => {
-      const more = form === "vmalert" ? { "x-scope-orgid": "lumen" } : {};
-      const { data } = await asked<{ readonly data: readonly SloItem[] }>(`/v1/metrics/slo?tenant=lumen&slo=${name}`);
-      const [item] = data;
-      if (item === undefined) throw new Error(`the API does not show ${name}`);
-      const rules = (rulesOf.get(form) ?? []).filter(({ labels }) => labels["slo"] === name);
-      const values = await Promise.all(rules.map(({ expr }) => alertAt(expr, item.at, more)));
-      expect(item.status).toBe(status);
-      expect(values.map(digits)).toEqual(["page", "ticket"].map((severity) => digits(firingRate(item, severity))));
-      expect(values[0] !== undefined).toBe(status === "critical");
-      expect(values[0] === undefined && values[1] !== undefined).toBe(status === "increasing");
-    },
-  );
+  test.each(statuses)("fire for the objective %s as the SLO endpoint says", async (name, status) => {
+    const more = form === "vmalert" ? { "x-scope-orgid": "lumen" } : {};
+    const { data } = await asked<{ readonly data: readonly SloItem[] }>(`/v1/metrics/slo?tenant=lumen&slo=${name}`);
+    const [item] = data;
+    if (item === undefined) throw new Error(`the API does not show ${name}`);
+    const rules = (rulesOf.get(form) ?? []).filter(({ labels }) => labels["slo"] === name);
+    const values = await Promise.all(rules.map(({ expr }) => alertAt(expr, item.at, more)));
+    expect(item.status).toBe(status);
+    expect(values.map(digits)).toEqual(["page", "ticket"].map((severity) => digits(firingRate(item, severity))));
+    expect(values[0] !== undefined).toBe(status === "critical");
+    expect(values[0] === undefined && values[1] !== undefined).toBe(status === "increasing");
+  });
 });
+
+test.each(gaugeSlos.map(({ name }) => name))(
+  "the printed rules of %s have the same values on the Prometheus that holds its gauge",
+  async (name) => {
+    const { data } = await asked<{ readonly data: readonly SloItem[] }>(`/v1/metrics/slo?tenant=lumen&slo=${name}`);
+    const [item] = data;
+    if (item === undefined) throw new Error(`the API does not show ${name}`);
+    const rules = (rulesOf.get("prometheus") ?? []).filter(({ labels }) => labels["slo"] === name);
+    const values = rules.map(async ({ expr }) => {
+      const query = new URLSearchParams({ query: expr, time: String(Date.parse(item.at) / 1_000) });
+      const response = await fetch(`${store.url}/api/v1/query?${query.toString()}`);
+      const body = (await response.json()) as {
+        readonly data: { readonly result: readonly { readonly value: readonly [number, string] }[] };
+      };
+      const [series] = body.data.result;
+      return series === undefined ? undefined : Number(series.value[1]);
+    });
+    const expected = ["page", "ticket"].map((severity) => digits(firingRate(item, severity)));
+    expect((await Promise.all(values)).map(digits)).toEqual(expected);
+  },
+);
 
 const waitMsMax = 60_000;
 

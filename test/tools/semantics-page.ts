@@ -85,6 +85,10 @@ budget is overspent. A burn rate is the share of bad events of a window divided 
 its windows burn faster than its factor. The windows of tiers are in proportion to the objective's own window. None is
 shorter than the smallest step of the metric (${minStepSeconds} s in this table), so short objectives have tiers with
 equal windows.
+
+An objective of a gauge (\`over\`) counts slices of time instead of events. The value of a slice is the point of the
+metric's default aggregation over it, merged over all stores. The slice is good if the value meets the condition. A
+slice without a value, or with one that is not a number, is not counted. Windows are rounded up to whole slices.
 `;
 
 /** The text of the page. */

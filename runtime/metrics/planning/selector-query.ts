@@ -5,11 +5,18 @@ import type { MetricEntry } from "../catalog-index.ts";
 import { eventCountRecipe, eventFractionRecipe, measureError } from "../promql/event-recipes.ts";
 import { shown } from "../request/known-names.ts";
 import { type Filters, queryLimits, readLabel } from "../request/parameters.ts";
-import { resolveSelectorWindow, type SelectorWindow, selectorWindowAt } from "../request/selector-window.ts";
+import {
+  resolveSelectorWindow,
+  resolveSlices,
+  type SelectorWindow,
+  selectorWindowAt,
+  sliceWindowAt,
+} from "../request/selector-window.ts";
 import {
   matchedValues,
   type Measure,
   type MetricSelector,
+  type SelectorSlices,
   selectorsMax,
   type SelectorsRequest,
 } from "../request/selector.ts";
@@ -28,6 +35,8 @@ import {
 /** A selector as a closed query, and the points of its window that the stamps of the request have. */
 export interface SelectorQuery extends Pick<SelectorWindow, "stamps" | "places"> {
   readonly query: Query;
+  /** Judges the points. @default the points are the result */
+  readonly slices?: SelectorSlices;
 }
 
 /**
@@ -83,7 +92,11 @@ function makeSelectorQuery(selector: MetricSelector, entry: MetricEntry, common:
   const granted = grant([entry], filters, caller, access);
   requireLabels({ filters, groupBy }, [metric], quota.limits.maxGroupBy);
   const rules = { stepSecondsMin: smallestStep(caller, [metric], quota.limits), limits: quota.limits };
-  const { window, stamps, places } = resolveSelectorWindow(request.times, selector.widthSeconds, { ...rules, nowMs });
+  const { slices, widthSeconds } = selector;
+  const { window, stamps, places } =
+    slices === undefined
+      ? resolveSelectorWindow(request.times, widthSeconds, { ...rules, nowMs })
+      : resolveSlices(request.times, slices, { ...rules, nowMs });
   const metrics = granted.metrics.map((one) => queriedSelector(one, selector.measure));
   rejectSunset([metric], nowMs);
   const schemaVersion = schemaVersionOf([entry], undefined);
@@ -91,12 +104,16 @@ function makeSelectorQuery(selector: MetricSelector, entry: MetricEntry, common:
   return {
     query: {
       ...ownQuery(granted, parts),
-      windowAt: selectorWindowAt(request.times, selector.widthSeconds, rules),
+      windowAt:
+        slices === undefined
+          ? selectorWindowAt(request.times, widthSeconds, rules)
+          : sliceWindowAt(request.times, { ...slices.condition, ...slices }, rules),
       isCompleteRequired: request.isCompleteRequired,
       limit: Math.min(queryLimits.seriesMax, quota.limits.maxSeries),
     },
     stamps,
     places,
+    ...(slices === undefined ? {} : { slices }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { invalidField } from "../../errors/api-error.ts";
-import type { SelectorTimes, Stamps } from "./selector.ts";
+import type { SelectorSlices, SelectorTimes, Stamps } from "./selector.ts";
 import { formatAlike, formatDuration } from "./time.ts";
 import {
   downsampleFor,
@@ -74,6 +74,38 @@ export function stampsAt(times: SelectorTimes, nowMs: number): Stamps {
 }
 
 type RequestedPoints = WindowRules & { readonly widthSeconds: number | undefined };
+
+/** The points of slices: every slice of the windows that end with the stamps. None is a downsample. */
+export function resolveSlices(
+  times: SelectorTimes,
+  { condition: { sliceSeconds }, windowSeconds }: SelectorSlices,
+  rules: WindowRules,
+): SelectorWindow {
+  const window = sliceWindowAt(times, { sliceSeconds, windowSeconds }, rules)(rules.nowMs);
+  const stamps = stampsAt(times, rules.nowMs);
+  return { window, stamps, places: placesOf(window, stamps) };
+}
+
+/** The window of {@link resolveSlices} at another time. */
+export function sliceWindowAt(
+  times: SelectorTimes,
+  { sliceSeconds, windowSeconds }: { readonly sliceSeconds: number; readonly windowSeconds: number },
+  rules: Omit<WindowRules, "nowMs">,
+): (nowMs: number) => ResolvedWindow {
+  return (nowMs) => {
+    requireWidth(sliceSeconds, rules.stepSecondsMin);
+    const { startMs, stepMs, count } = stampsAt(times, nowMs);
+    const firstMs = floorTo(count === 0 ? nowMs : startMs, sliceSeconds * 1_000);
+    const toMs = count === 0 ? firstMs : floorTo(startMs + (count - 1) * stepMs, sliceSeconds * 1_000);
+    const point = { stepSeconds: sliceSeconds, widthSeconds: sliceSeconds, downsample: undefined };
+    const window = { ...point, fromMs: firstMs - windowSeconds * 1_000, toMs };
+    requireWindow(windowSecondsOf(window), rules.limits, "timeMs" in times ? "query" : "start");
+    if (pointCount(window) <= pointsMax + 1) return window;
+    const slices = `${pointsMax} slices of ${formatDuration(sliceSeconds)}`;
+    const detail = `more than ${slices} lie in the windows; use a shorter range`;
+    throw invalidField("invalid_window", "query", detail);
+  };
+}
 
 /** One point, whose step is its width. */
 function instantWindow(

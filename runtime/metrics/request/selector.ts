@@ -1,6 +1,6 @@
 // The form of selectors: several governed queries that are asked and answered as one request.
 import type { RegionState } from "../../../api/queries.ts";
-import type { Aggregation, LabelName } from "../../../crds/config.ts";
+import type { Aggregation, LabelName, SliceCondition } from "../../../crds/config.ts";
 import { filterValues } from "./parameters.ts";
 
 /**
@@ -27,6 +27,17 @@ export interface MetricSelector {
    * @default the greater of the smallest step and the step; in an instant the smallest step
    */
   readonly widthSeconds: number | undefined;
+  /** Judges points as slices of time, each `widthSeconds` long. @default the points are the result */
+  readonly slices?: SelectorSlices;
+}
+
+/** The slices of a window that meet a condition. */
+export interface SelectorSlices {
+  readonly condition: SliceCondition;
+  /** A whole number of slices. */
+  readonly windowSeconds: number;
+  /** The share of slices that meet the condition, or the number of slices with a value. Neither without a value. */
+  readonly result: "share" | "count";
 }
 
 /** Most selectors of one request. */

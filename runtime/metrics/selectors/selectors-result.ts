@@ -2,12 +2,13 @@ import type { RegionState } from "../../../api/queries.ts";
 import type { Caller } from "../authorization/access.ts";
 import { unmatchedNames } from "../authorization/policy.ts";
 import type { AgeHeaders } from "../metrics-api.ts";
+import { countSlices, type SliceCounts } from "../request/count-slices.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { SelectorQuery } from "../planning/selector-query.ts";
 import { recoveryHints, retryAfterSeconds } from "../reads/region-status.ts";
 import { shown } from "../request/known-names.ts";
 import { stampsAt } from "../request/selector-window.ts";
-import type { SelectorSeries, SelectorsResult, SelectorTimes, Stamps } from "../request/selector.ts";
+import type { SelectorSeries, SelectorSlices, SelectorsResult, SelectorTimes, Stamps } from "../request/selector.ts";
 import { pointCount } from "../request/window.ts";
 import { type FoundResponse, isStillCurrent, pointsOf, type RepeatSources } from "../response/cached-response.ts";
 import {
@@ -54,13 +55,34 @@ function unmatchedOf(selectors: readonly SelectorQuery[]): readonly string[] {
 }
 
 /** Puts each value at its stamps. Where the stamps are the points themselves, it copies nothing. */
-function placed({ places }: SelectorQuery, series: readonly SelectorSeries[]): readonly SelectorSeries[] {
+function placed({ places, slices }: SelectorQuery, series: readonly SelectorSeries[]): readonly SelectorSeries[] {
+  if (slices !== undefined) return judged(slices, places, series);
   if (places.every((place, stamp) => place === stamp)) return series;
   return series
     .map(({ labels, values }) => ({
       labels,
       values: Float64Array.from(places, (place) => values[place] ?? Number.NaN),
     }))
+    .filter(({ values }) => values.some((value) => !Number.isNaN(value)));
+}
+
+/** Judges the slices of the window that ends with each place. */
+function judged(
+  { condition, windowSeconds, result }: SelectorSlices,
+  places: readonly number[],
+  series: readonly SelectorSeries[],
+): readonly SelectorSeries[] {
+  const slices = windowSeconds / condition.sliceSeconds;
+  return series
+    .map(({ labels, values }) => {
+      const counts = countSlices(values, condition);
+      const own = places.map((place) => counts(place, slices));
+      const valueOf = ({ good, total }: SliceCounts): number => {
+        if (total === 0) return Number.NaN;
+        return result === "share" ? good / total : total;
+      };
+      return { labels, values: Float64Array.from(own, valueOf) };
+    })
     .filter(({ values }) => values.some((value) => !Number.isNaN(value)));
 }
 

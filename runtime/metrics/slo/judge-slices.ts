@@ -1,5 +1,6 @@
 // Objectives of gauges: the values of a metric over slices of time are good, bad or missing.
-import type { SloConfig } from "../../../crds/config.ts";
+import type { SliceCondition } from "../../../crds/config.ts";
+import { countSlices } from "../request/count-slices.ts";
 import { mergeMetric } from "../merge/merge.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { Recipe } from "../promql/recipe.ts";
@@ -8,18 +9,8 @@ import { gapsOf, type RegionGap } from "../reads/region-status.ts";
 import type { ResolvedWindow } from "../request/window.ts";
 import type { EventCounts } from "./slo-status.ts";
 
-type Condition = NonNullable<SloConfig["over"]>;
-
-/** The comparison of each operator. Positive infinity is above every threshold. */
-const meets: Readonly<Record<Condition["operator"], (value: number, threshold: number) => boolean>> = {
-  AtMost: (value, threshold) => value <= threshold,
-  Below: (value, threshold) => value < threshold,
-  AtLeast: (value, threshold) => value >= threshold,
-  Above: (value, threshold) => value > threshold,
-};
-
 /** The slices of a window: points that are as wide as their step. @param toMs a multiple of the slices */
-export function sliceWindow({ sliceSeconds }: Condition, toMs: number, seconds: number): ResolvedWindow {
+export function sliceWindow({ sliceSeconds }: SliceCondition, toMs: number, seconds: number): ResolvedWindow {
   const fromMs = toMs - seconds * 1_000;
   return { fromMs, toMs, stepSeconds: sliceSeconds, widthSeconds: sliceSeconds, downsample: undefined };
 }
@@ -36,26 +27,14 @@ interface JudgedSlices {
  * Judges the slices of a plan by the values that a query of the metric has over all stores. A slice without a value, or
  * with one that is not a number, is neither good nor bad.
  */
-export function judgeSlices(condition: Condition, results: readonly PartResult[], plan: Plan): JudgedSlices {
+export function judgeSlices(condition: SliceCondition, results: readonly PartResult[], plan: Plan): JudgedSlices {
   const { values, gaps } = mergedValues(results, plan);
-  const isGood = meets[condition.operator];
-  const { count, startMs, stepMs } = plan.grid;
-  // Sums up to each slice, so that windows subtract two of them.
-  const [good, total] = [new Uint32Array(count + 1), new Uint32Array(count + 1)];
-  for (let index = 0; index < count; index += 1) {
-    const value = values[index] ?? Number.NaN;
-    const isKnown = !Number.isNaN(value);
-    good[index + 1] = (good[index] ?? 0) + Number(isKnown && isGood(value, condition.threshold));
-    total[index + 1] = (total[index] ?? 0) + Number(isKnown);
-  }
-  const within = (slices: number): number => Math.min(count, Math.max(0, slices));
+  const { startMs, stepMs } = plan.grid;
+  const count = countSlices(values, condition);
   return {
     gaps: [...gaps, ...absences(values, results, plan)],
     countsOf(endMs, seconds) {
-      const end = within(Math.floor((endMs - startMs) / stepMs) + 1);
-      const begin = within(end - (seconds * 1_000) / stepMs);
-      const between = (sums: Uint32Array): number => (sums[end] ?? 0) - (sums[begin] ?? 0);
-      const counts = { good: between(good), total: between(total) };
+      const counts = count(Math.floor((endMs - startMs) / stepMs), (seconds * 1_000) / stepMs);
       return counts.total === 0 ? undefined : counts;
     },
   };

@@ -34,7 +34,7 @@ export function sloItem({ plan, data }: ReadView<SloData>): Slo {
     metric: slo.metric,
     objective: slo.objective,
     window_days: slo.windowDays,
-    minimum_events: minimumOf(slo, sloSeconds(slo)),
+    minimum_events: minimumOf(slo),
     at: formatTime(window.toMs),
     tenant: grant.tenant,
     regions: regionReports(data.outcomes, data.gaps),

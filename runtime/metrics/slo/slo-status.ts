@@ -123,7 +123,7 @@ function statusOf(
   },
 ): SloStatus | undefined {
   if (events === undefined || remaining === undefined) return undefined;
-  if (events.total < minimumOf(slo, sloSeconds(slo))) return undefined;
+  if (events.total < minimumOf(slo)) return undefined;
   const fires = (severity: BurnTier["severity"]): boolean =>
     !isSilenced && burns.some((burn) => burn.severity === severity && isFiring(burn));
   if (remaining <= 0 || fires("page")) return "critical";
@@ -150,13 +150,19 @@ function tierBurn(tier: BurnTier, slo: SloConfig, counts: CountsByWindow): TierB
     ...tier,
     longRate: rate(long),
     shortRate: rate(counts.get(tier.shortSeconds)),
-    tooFew: long === undefined || long.total < minimumOf(slo, tier.longSeconds),
+    tooFew: long === undefined || long.total < minimumOf(slo),
   };
 }
 
-/** The minimum of events in a window: of time slices at most half, since a short window has few. */
-export function minimumOf({ minimumEvents, over }: SloConfig, windowSeconds: number): number {
-  return over === undefined ? minimumEvents : Math.min(minimumEvents, Math.ceil(windowSeconds / over.sliceSeconds / 2));
+/**
+ * The minimum of events in each window. Of time slices at most half of the fastest long window, which has few: a tier
+ * that fires then always has a status.
+ */
+export function minimumOf(slo: SloConfig): number {
+  const { minimumEvents, over } = slo;
+  const [fastest] = burnTiers(slo, 0);
+  if (over === undefined || fastest === undefined) return minimumEvents;
+  return Math.min(minimumEvents, Math.ceil(fastest.longSeconds / over.sliceSeconds / 2));
 }
 
 /** The permitted share of bad events, without the rounding error of the subtraction. */

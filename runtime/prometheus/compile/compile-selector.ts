@@ -20,6 +20,7 @@ import {
   unknownLabel,
 } from "./forms.ts";
 import type { LookUp } from "./program.ts";
+import { judgedSlices, slicesOf } from "./judged-slices.ts";
 import { numberOf, rewriteOf } from "./rewrite.ts";
 
 /** A part of an expression that is no governed query. */
@@ -35,6 +36,12 @@ export class SelectorError extends ExpressionError {
 
 /** Compiles a part that must be one governed query. @throws ExpressionError when it is none */
 export function compileSelector(part: Expression, lookUp: LookUp, names: () => Iterable<string>): MetricSelector {
+  const slices = slicesOf(part);
+  if (slices === undefined) return compilePlain(part, lookUp, names);
+  return judgedSlices(slices, compilePlain(slices.compared.left, lookUp, names), lookUp);
+}
+
+function compilePlain(part: Expression, lookUp: LookUp, names: () => Iterable<string>): MetricSelector {
   const shape = shapeOf(part);
   if (shape === undefined) {
     throw new ExpressionError(

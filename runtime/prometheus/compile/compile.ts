@@ -71,6 +71,7 @@ function repair(part: Expression, selectorOf: CompileSelector): Expression {
     case "call":
     case "aggregate":
     case "selector":
+    case "subquery":
       return repairSelector(part, selectorOf);
     default:
       return part satisfies never;
@@ -102,6 +103,7 @@ function compilePart(part: Expression, add: (part: Expression) => Program): Prog
     case "call":
     case "aggregate":
     case "selector":
+    case "subquery":
       return add(part);
     default:
       return part satisfies never;
@@ -109,8 +111,8 @@ function compilePart(part: Expression, add: (part: Expression) => Program): Prog
 }
 
 /** Equal for equal selectors only. */
-export function selectorKey({ metric, measure, filters, groupBy, widthSeconds }: MetricSelector): string {
-  return JSON.stringify([metric, measure, [...filters], groupBy, widthSeconds]);
+export function selectorKey({ metric, measure, filters, groupBy, widthSeconds, slices }: MetricSelector): string {
+  return JSON.stringify([metric, measure, [...filters], groupBy, widthSeconds, slices]);
 }
 
 /** Most texts that are tried in the place of a rejected one. */

@@ -3,6 +3,7 @@ import type { BinaryOp, Expression } from "./expression.ts";
 import { type Edit, Fault, shorten } from "./literals.ts";
 import { formatExpression } from "./format-expression.ts";
 import { matchedSide, type Matching, parseBy, parseLabels, parseSelector } from "./parse-selector.ts";
+import { parseSubquery } from "./parse-subquery.ts";
 import type { Token, TokenReader } from "./token-reader.ts";
 import { adviceFor, aggregates, functions, isAggregate, isComparison, nearestName, precedences } from "./vocabulary.ts";
 
@@ -120,7 +121,7 @@ export class ExpressionParser {
     }
     if (kind === "string") throw new Fault("a string is not an expression; use a number or a metric", start);
     if (kind === "name") return this.#parseNamed(this.#reader.take());
-    if (this.#reader.isAt("(")) return this.#parseGroup(token);
+    if (this.#reader.isAt("(")) return this.#parseWindow(this.#parseGroup(token), token);
     if (this.#reader.isAt("{")) return parseSelector(this.#reader, undefined);
     throw this.#reader.unexpected("a metric, a number or a function");
   }
@@ -139,8 +140,18 @@ export class ExpressionParser {
     if (lower === "inf") return { kind: "number", value: Infinity, span: { start, end } };
     if (lower === "nan") return { kind: "number", value: Number.NaN, span: { start, end } };
     const isClause = this.#reader.isAtKeyword("by") || this.#reader.isAtKeyword("without");
-    if (isAggregate(lower) && (isClause || this.#reader.isAt("("))) return this.#parseAggregate(name, lower);
-    return this.#reader.isAt("(") ? this.#parseCall(name) : parseSelector(this.#reader, name);
+    if (isAggregate(lower) && (isClause || this.#reader.isAt("(")))
+      return this.#parseWindow(this.#parseAggregate(name, lower), name);
+    if (!this.#reader.isAt("(")) return parseSelector(this.#reader, name);
+    return this.#parseWindow(this.#parseCall(name), name);
+  }
+
+  /** Reads the window of a subquery where one is next. */
+  #parseWindow(of: Expression, first: Token): Expression {
+    if (!this.#reader.isAt("[")) return of;
+    const part = parseSubquery(this.#reader, of);
+    this.#height = this.#grow(this.#height, first.start);
+    return part;
   }
 
   #parseAggregate(name: Token, op: string): Expression {
@@ -210,8 +221,8 @@ export class ExpressionParser {
     if (lower === "offset" || lower === "@")
       return new Fault(`${lower} is not supported; set other times in the request`, start);
     if (["%", "^", "atan2"].includes(lower)) return new Fault(`the operator ${lower} is not supported`, start);
-    if (lower === "[" && expression?.kind !== "selector")
-      return new Fault("subqueries are not supported; a range is allowed only on a metric", start);
+    if (lower === "[" && expression?.kind !== "selector" && expression?.kind !== "subquery")
+      return new Fault("a range is allowed only on a metric", start);
     return this.#reader.unexpected(wanted);
   }
 

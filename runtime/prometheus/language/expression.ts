@@ -31,6 +31,15 @@ export interface Selector {
   readonly span: Span;
 }
 
+/** An expression at each step of a window, as in `(m > bool 5)[1h:5m]`. */
+export interface Subquery {
+  readonly kind: "subquery";
+  readonly of: Expression;
+  readonly rangeMs: number;
+  readonly stepMs: number;
+  readonly span: Span;
+}
+
 /** A function with its arguments. */
 export interface FunctionCall {
   readonly kind: "call";
@@ -64,6 +73,7 @@ export interface Binary {
 export type Expression =
   | { readonly kind: "number"; readonly value: number; readonly span: Span }
   | Selector
+  | Subquery
   | FunctionCall
   | Aggregate
   | { readonly kind: "negate"; readonly of: Expression; readonly span: Span }

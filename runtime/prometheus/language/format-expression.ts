@@ -21,6 +21,10 @@ export function formatExpression(expression: Expression): string {
     }
     case "group":
       return `(${formatExpression(expression.of)})`;
+    case "subquery": {
+      const { of, rangeMs, stepMs } = expression;
+      return `${formatExpression(of)}[${writeDuration(rangeMs)}:${writeDuration(stepMs)}]`;
+    }
   }
 }
 

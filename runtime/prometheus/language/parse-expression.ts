@@ -118,6 +118,7 @@ function replace(whole: Expression, part: Expression, instead: Expression): Expr
     case "aggregate":
     case "negate":
     case "group":
+    case "subquery":
       return { ...whole, of: inside(whole.of) };
   }
 }
@@ -130,6 +131,8 @@ function typeIn(part: Expression): ExpressionType {
       return part.rangeMs === undefined ? "vector" : "range";
     case "group":
       return typeIn(part.of);
+    case "subquery":
+      return typeOfSubquery(part);
     case "negate":
       return typeWithoutWindow(part.of, "a sign");
     case "aggregate":
@@ -146,6 +149,11 @@ function typeWithoutWindow(part: Expression, where: string): ExpressionType {
   if (type !== "range") return type;
   const advice = "wrap it in a function such as avg_over_time or rate";
   throw new TypeFault(`${where} does not accept a range vector; ${advice}`, part);
+}
+
+function typeOfSubquery({ of }: Expression & { kind: "subquery" }): ExpressionType {
+  if (typeWithoutWindow(of, "a subquery") === "vector") return "range";
+  throw new TypeFault("a subquery requires series, not a number", of);
 }
 
 function typeOfAggregate({ op, of }: Expression & { kind: "aggregate" }): ExpressionType {

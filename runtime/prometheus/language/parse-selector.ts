@@ -1,4 +1,4 @@
-import type { Expression, LabelMatcher, Selector, Span } from "./expression.ts";
+import type { Expression, FunctionCall, LabelMatcher, Selector, Span } from "./expression.ts";
 import { anyValue, guessAlternatives, readAlternatives, writeAlternatives } from "./format-expression.ts";
 import { durationMsMax, Fault, shorten, writeString } from "./literals.ts";
 import type { Token, TokenReader } from "./token-reader.ts";
@@ -134,7 +134,8 @@ function parseWindow(reader: TokenReader): { readonly rangeMs: number; readonly 
   return { rangeMs: windowMs(reader, length), end };
 }
 
-function windowMs(reader: TokenReader, { value, start, end }: Token): number {
+/** The milliseconds of a duration. @throws Fault for a fraction of one, and beyond the longest */
+export function windowMs(reader: TokenReader, { value, start, end }: Token): number {
   const ms = Math.round(value * 1_000);
   const isWhole = Math.abs(ms - value * 1_000) < windowPrecisionMs;
   if (isWhole && ms >= 1 && ms <= durationMsMax) return ms;
@@ -147,7 +148,7 @@ function subquery(reader: TokenReader, length: Token): Fault {
   const { text } = reader;
   const close = text.indexOf("]", length.end);
   const edit = close < 0 ? undefined : { start: length.end, end: close, text: "" };
-  return new Fault("subqueries are not supported; a range cannot have a step", reader.next.start, edit);
+  return new Fault("a subquery of a metric is not supported; remove the step", reader.next.start, edit);
 }
 
 /** Labels, and the offset after their closing parenthesis. */
@@ -214,18 +215,23 @@ export function matchedSide(side: Expression, matching: Matching): Expression {
       return side;
     case "group":
     case "negate":
+    case "subquery":
       return { ...side, of: inside(side.of) };
     case "binary":
       return { ...side, left: inside(side.left), right: inside(side.right) };
     case "aggregate":
       return { ...side, by: groupedBy(side.by ?? [], matching) };
     case "call":
-      return side.fn.startsWith("histogram_")
-        ? { ...side, args: [...side.args.slice(0, -1), ...side.args.slice(-1).map(inside)] }
-        : averaged(side, matching);
+      return matchedCall(side, matching);
     case "selector":
       return averaged(side, matching);
   }
+}
+
+function matchedCall(call: FunctionCall, matching: Matching): Expression {
+  if (!call.fn.startsWith("histogram_")) return averaged(call, matching);
+  const [last] = call.args.slice(-1);
+  return { ...call, args: [...call.args.slice(0, -1), ...(last ? [matchedSide(last, matching)] : [])] };
 }
 
 function groupedBy(by: readonly string[], { kind, labels }: Matching): readonly string[] | undefined {

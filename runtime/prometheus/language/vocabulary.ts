@@ -6,6 +6,7 @@ export const functions: ReadonlyMap<string, readonly ExpressionType[]> = new Map
   ["avg_over_time", ["range"]],
   ["min_over_time", ["range"]],
   ["max_over_time", ["range"]],
+  ["count_over_time", ["range"]],
   ["rate", ["range"]],
   ["increase", ["range"]],
   ["histogram_quantile", ["scalar", "vector"]],

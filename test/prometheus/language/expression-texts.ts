@@ -58,6 +58,9 @@ const named = fc.constantFrom('{__name__="m"}', '{"m"}', "{'sum', a=\"b\"}", '{a
 const selector = fc.oneof(metric, join(metric, braces), named);
 
 const duration = fc.constantFrom("5m", "1h30m", "90s", "1d", "1w", "1y", "100ms", "1h0m5s", "05m", "300", "0.5", "1e3");
+/** The step of a subquery has no fraction: the token of the colon ends at its point. */
+const step = duration.filter((text) => !text.includes("."));
+
 /** A window begins without a comment. */
 const window = fc.tuple(selector, gap, duration, gap).map(([of, before, length, after]) => {
   return `${of}${before}[ ${length}${after}]`;
@@ -102,6 +105,7 @@ const any = fc.letrec<Record<"scalar" | "vector" | "signed" | "operand", string>
     aggregate(tie("vector")),
     join("-", tie("operand")),
     join("(", tie("vector"), ")"),
+    join(fc.constantFrom("avg_over_time", "count_over_time"), "(", subqueryOf(tie("vector")), ")"),
   ),
   vector: fc.oneof(
     { maxDepth: 4 },
@@ -116,6 +120,14 @@ const any = fc.letrec<Record<"scalar" | "vector" | "signed" | "operand", string>
       .map((all) => all.join("")),
   ),
 }));
+
+/** A subquery, of which a metric has parentheses. */
+function subqueryOf(of: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.tuple(of, gap, duration, fc.constantFrom(":", " : ", ": ", " :"), step).map((all) => {
+    const [inside, before, length, colon, ownStep] = all;
+    return `(${inside})${before}[${length}${colon}${ownStep}]`;
+  });
+}
 
 /** Not the label `without` in quotes: the formatter of Prometheus writes it without them, which it cannot read. */
 function aggregate(of: fc.Arbitrary<string>): fc.Arbitrary<string> {

@@ -25,6 +25,10 @@ export function treeOf(expression: Expression): Tree {
     case "negate":
     case "group":
       return { kind, of: treeOf(expression.of) };
+    case "subquery": {
+      const { of, rangeMs, stepMs } = expression;
+      return { kind, of: treeOf(of), rangeMs, stepMs };
+    }
   }
 }
 
@@ -62,8 +66,17 @@ export function treeOfPrometheus(data: unknown): Tree {
     case "binaryExpr":
       return binaryOf(node);
     default:
-      return { kind: "other", node };
+      return subqueryOf(node);
   }
+}
+
+/** A subquery, or what the subset does not have. */
+function subqueryOf(node: Node): Tree {
+  const others = [node["offsetExpr"], node["rangeExpr"], node["stepExpr"], node["timestamp"], node["startOrEnd"]];
+  const isPlain =
+    node.type === "subquery" && node["offset"] === 0 && others.every((one) => one === null || one === undefined);
+  if (!isPlain) return { kind: "other", node };
+  return { kind: "subquery", of: treeOfPrometheus(node["expr"]), rangeMs: node["range"], stepMs: node["step"] };
 }
 
 function callOf(node: Node): Tree {

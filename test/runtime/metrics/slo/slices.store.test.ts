@@ -272,8 +272,8 @@ describe(`objectives over time slices of 201 random series in two regions, seed 
   });
 });
 
-test("an objective over time slices requires at most half of the slices of its window", async () => {
+test("an objective over time slices requires half of the slices of its fastest long window at most", async () => {
   const [one] = cases;
   if (one === undefined) throw new Error("no case");
-  expect((await objectiveFor(one)).minimum_events).toBe(100);
+  expect((await objectiveFor(one)).minimum_events).toBe(1);
 });

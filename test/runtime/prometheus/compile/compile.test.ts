@@ -69,6 +69,37 @@ describe("a query in PromQL is one leaf:", () => {
   });
 });
 
+describe("a subquery", () => {
+  const slices = (text: string): MetricSelector["slices"] => compile(text).selectors[0]?.slices;
+
+  test("of a gauge is the share or the number of slices that meet a condition", () => {
+    const inside = "(max(max_over_time(queue_consumer_lag[5m])) <= bool 10)[1h:5m]";
+    const condition = { operator: "AtMost", threshold: 10, sliceSeconds: 300 };
+    const share = `avg_over_time(${inside})`;
+    expect(slices(share)).toEqual({ condition, windowSeconds: 3_600, result: "share" });
+    expect(slices(`count_over_time(${inside})`)).toEqual({ condition, windowSeconds: 3_600, result: "count" });
+    expect(leafText(share)).toBe("queue_consumer_lag max 300");
+    expect(compile(`${share} / avg_over_time(${inside.replace("10", "11")})`).selectors).toHaveLength(2);
+  });
+
+  test.each([
+    ["avg_over_time((sum(rate(requests[5m])) < bool 1)[1h:5m])", "a subquery compares a gauge with a number"],
+    ["max_over_time((avg(avg_over_time(queue_consumer_lag[5m])) < bool 1)[1h:5m])", "a subquery compares a gauge"],
+    ["avg_over_time((avg(avg_over_time(queue_consumer_lag[5m])) < 1)[1h:5m])", "a subquery compares a gauge"],
+    ["avg_over_time((avg(avg_over_time(queue_consumer_lag[5m])) == bool 1)[1h:5m])", "a subquery compares a gauge"],
+    ["avg_over_time((avg(avg_over_time(queue_consumer_lag[5m])) < bool Inf)[1h:5m])", "a subquery compares a gauge"],
+    ["avg_over_time((avg(queue_consumer_lag) < bool 1)[1h:5m])", "the range of the metric and the step"],
+    ["avg_over_time((avg(avg_over_time(queue_consumer_lag[1m])) < bool 1)[1h:5m])", "the range of the metric and"],
+    ["avg_over_time((avg(avg_over_time(queue_consumer_lag[7m])) < bool 1)[1h:7m])", "must be a multiple of its step"],
+    [
+      "avg(count_over_time(queue_consumer_lag[5m]))",
+      "queue_consumer_lag is a gauge, to which count_over_time does not",
+    ],
+  ])("is rejected: %s", (text, message) => {
+    expect(() => compile(text)).toThrow(message);
+  });
+});
+
 describe("a part that is no governed query is refused with what to write:", () => {
   test.each([
     ["queue_consumer_lag", 1, "must be aggregated", "avg by (component) (queue_consumer_lag)"],

@@ -59,6 +59,7 @@ export function programOf(expression: Expression, names: readonly string[]): Pro
     }
     case "call":
     case "aggregate":
+    case "subquery":
       throw new TypeError(`${expression.kind} is not part of an expression of plain vectors`);
   }
 }

@@ -121,8 +121,11 @@ describe("a refusal", () => {
     ["m @ 5", 3, "@ is not supported; set other times in the request"],
     ["a % b", 3, "the operator % is not supported"],
     ["a atan2 b", 3, "the operator atan2 is not supported"],
-    ["m[5m:1m]", 5, "subqueries are not supported; a range cannot have a step", "m[5m]"],
-    ["sum(m)[5m:]", 7, "subqueries are not supported; a range is allowed only on a metric"],
+    ["m[5m:1m]", 5, "a subquery of a metric is not supported; remove the step", "m[5m]"],
+    ["sum(m)[5m:]", 11, "a subquery requires a step in whole units, such as [1h:5m]"],
+    ["sum(m)[5m]", 10, "a range is allowed only on a metric; a subquery has a step, such as [1h:5m]"],
+    ["sum(m)[5m:x]", 11, "a subquery requires a step in whole units, such as [1h:5m]"],
+    ["sum(m)[5m:0.5]", 11, "a subquery requires a step in whole units, such as [1h:5m]"],
     ["sum without (a) (m)", 5, "without is not supported; list the labels to keep, as in by (component)"],
     [
       "topk(5, sum by (a) (m))",
