@@ -14,6 +14,7 @@ import type {
   WebhookPartnerRetry,
   WebhookPartnerSubscription,
   WebhookPartnerSubscriptionMatcher,
+  WebhookPartnerSubscriptionPayload,
 } from "./types/webhook-partner.ts";
 
 /**
@@ -188,7 +189,7 @@ export interface SigningKeyConfig {
 }
 
 /** A `*` in `types` is one segment, a last `**` one or more; the tenant `-` is that of events without one. */
-export interface SubscriptionConfig extends Omit<WebhookPartnerSubscription, "producers" | "matchers"> {
+export interface SubscriptionConfig extends Omit<WebhookPartnerSubscription, "producers" | "matchers" | "payload"> {
   /** Absent if `selects` has them. */
   readonly producers?: readonly string[];
   readonly selects?: SelectsConfig;
@@ -201,7 +202,14 @@ export interface SubscriptionConfig extends Omit<WebhookPartnerSubscription, "pr
 export interface SelectsConfig {
   readonly producers: readonly string[];
   readonly matchers?: readonly EventMatcherConfig[];
+  /** Selections of the payload, applied one after the other. @default the whole event is sent */
+  readonly payload?: readonly PayloadConfig[];
+  /** Place in the list, which all subscriptions of a partner have if one selects a payload. */
+  readonly order?: number;
 }
+
+/** The part of an event that is sent: all but the excluded values, or the envelope with the included ones. */
+export type PayloadConfig = WebhookPartnerSubscriptionPayload;
 
 /** A condition on a value of the event. */
 export type EventMatcherConfig = WebhookPartnerSubscriptionMatcher;

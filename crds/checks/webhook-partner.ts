@@ -5,6 +5,7 @@ import type {
   WebhookPartnerSigningKey,
   WebhookPartnerSpec,
   WebhookPartnerSubscriptionMatcher,
+  WebhookPartnerSubscriptionPayload,
 } from "../types/webhook-partner.ts";
 import { differentNames, noMessageHeader } from "./headers.ts";
 import { type PlacedRule, type Rule, rule, rulesAt } from "./cel-rule.ts";
@@ -31,6 +32,7 @@ const deliveryHeaders: ReadonlySet<string> = new Set([
 
 const placeholders = /^([^{}]|[{]domain[}])*$/u;
 const jsonNumber = /^-?(0|[1-9]\d*)([.]\d+)?([eE][+-]?\d{1,3})?$/u;
+const envelopePointer = /^\/(event_id|type|version|ts|producer|tenant|attempt)(\/|$)/u;
 const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%{}]*$/u;
 
 /** The CEL rules of WebhookPartner. */
@@ -81,6 +83,17 @@ export const webhookPartnerRules: readonly PlacedRule[] = [
   ...rulesAt<string>("spec.subscriptions[].matchers[].pointer", [
     rule("an event has no attempt, which is set when it is sent", (pointer) => !/^\/attempt(\/|$)/u.test(pointer)),
   ]),
+  ...rulesAt<WebhookPartnerSubscriptionPayload>("spec.subscriptions[].payload", [
+    rule(
+      "a payload has either include or exclude",
+      ({ include, exclude }) => (include === undefined) !== (exclude === undefined),
+    ),
+  ]),
+  ...["include", "exclude"].flatMap((list) =>
+    rulesAt<string>(`spec.subscriptions[].payload.${list}[]`, [
+      rule("the fields of the envelope are always sent", (pointer) => !envelopePointer.test(pointer)),
+    ]),
+  ),
   ...rulesAt<WebhookPartnerDelivery>("spec.delivery", [
     rule(
       "burst requires ratePerSecond",

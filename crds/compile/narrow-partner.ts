@@ -5,6 +5,7 @@ import {
   type NetworksConfig,
   type PartnerConfig,
   type PeerConfig,
+  type SelectsConfig,
   type SigningKeyConfig,
   type StoreConfig,
   type SubscriptionConfig,
@@ -39,7 +40,7 @@ export function narrowPartner(earlier: PartnerConfig, spec: WebhookPartnerSpec, 
       ...config.signing,
       keys: config.signing.keys.flatMap((key) => narrowKey(key, spec.signing.keys, nowMs)),
     },
-    subscriptions: restrict(config.subscriptions, rightsOf(spec)).map((one) => alsoMatching(one, spec.subscriptions)),
+    subscriptions: restrict(config.subscriptions, rightsOf(spec)).map((one) => alsoSelecting(one, spec.subscriptions)),
     networks: narrowNetworks(config.networks, spec.networks),
     state: spec.state === "Paused" ? "Paused" : config.state,
   };
@@ -61,18 +62,30 @@ export function restrict(
   });
 }
 
-/** A subscription that also requires the content that its present namesake requires. */
-function alsoMatching(
+/** A subscription that also requires the content and the payload that its present namesake requires. */
+function alsoSelecting(
   subscription: SubscriptionConfig,
   present: readonly WebhookPartnerSubscription[],
 ): SubscriptionConfig {
-  const { matchers = [] } = present.find(({ name }) => name === subscription.name) ?? {};
-  if (matchers.length === 0) return subscription;
+  const namesake = present.find(({ name }) => name === subscription.name);
+  if (namesake === undefined || (namesake.matchers ?? namesake.payload) === undefined) return subscription;
   const { producers: _kept, selects, ...rest } = subscription;
-  const own = selects?.matchers ?? [];
+  const content = bothContents(selects, namesake);
+  return { ...rest, selects: { ...selects, producers: producersOf(subscription), ...content } };
+}
+
+function bothContents(
+  earlier: SelectsConfig | undefined,
+  { matchers = [], payload }: WebhookPartnerSubscription,
+): Pick<SelectsConfig, "matchers" | "payload"> {
+  const all = withMissing(earlier?.matchers ?? [], matchers);
+  const parts = withMissing(earlier?.payload ?? [], payload === undefined ? [] : [payload]);
+  return { ...(all.length > 0 && { matchers: all }), ...(parts.length > 0 && { payload: parts }) };
+}
+
+function withMissing<Item>(own: readonly Item[], more: readonly Item[]): readonly Item[] {
   const known = new Set(own.map(canonicalJson));
-  const added = matchers.filter((matcher) => !known.has(canonicalJson(matcher)));
-  return { ...rest, selects: { ...selects, producers: producersOf(subscription), matchers: [...own, ...added] } };
+  return [...own, ...more.filter((item) => !known.has(canonicalJson(item)))];
 }
 
 /**

@@ -17,7 +17,7 @@ import type {
   WebhookPartnerSigningKey,
   WebhookPartnerSubscription,
 } from "../types/webhook-partner.ts";
-import { byText } from "./canonical-json.ts";
+import { byText, canonicalJson } from "./canonical-json.ts";
 import { originOf } from "./origin.ts";
 
 const secondMs = 1_000;
@@ -45,7 +45,7 @@ export function compilePartner(
       ...(signing.sideBySide ? { sideBySide: true } : {}),
       keys: keys.map((key) => compileKey(signing.keys, key)),
     },
-    subscriptions: subscriptions.map(compileSubscription).sort((one, other) => byText(one.name, other.name)),
+    subscriptions: compileSubscriptions(subscriptions),
     delivery: compileDelivery(delivery),
     retry: {
       scheduleSeconds: retry.scheduleSeconds,
@@ -68,7 +68,7 @@ export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
   const unversioned = versionSegment.test(path)
     ? []
     : [`the endpoint's path ${path} has no version segment such as v1`];
-  return [...unversioned, ...addressWarnings(spec)];
+  return [...unversioned, ...addressWarnings(spec), ...payloadWarnings(spec.subscriptions)];
 }
 
 type MaterialFor = (use: EndpointUse) => string | undefined;
@@ -122,18 +122,55 @@ function compileKey(keys: readonly WebhookPartnerSigningKey[], { index, material
   return { id, material, ...(notAfter === undefined ? {} : { notAfterMs: Date.parse(notAfter) }) };
 }
 
-function compileSubscription({
-  name,
-  types,
-  tenants,
-  producers,
-  matchers,
-}: WebhookPartnerSubscription): SubscriptionConfig {
+function compileSubscriptions(subscriptions: readonly WebhookPartnerSubscription[]): readonly SubscriptionConfig[] {
+  const isOrdered = subscriptions.some(({ payload }) => payload !== undefined);
+  return subscriptions
+    .map((subscription, index) => compileSubscription(subscription, isOrdered ? index : undefined))
+    .sort((one, other) => byText(one.name, other.name));
+}
+
+function compileSubscription(
+  { name, types, tenants, producers, matchers, payload }: WebhookPartnerSubscription,
+  order: number | undefined,
+): SubscriptionConfig {
   const sorted = producers.toSorted(byText);
+  const common = { name, types: types.toSorted(byText), tenants: tenants.toSorted(byText) };
+  if (matchers === undefined && order === undefined) return { ...common, producers: sorted };
   return {
-    name,
-    types: types.toSorted(byText),
-    tenants: tenants.toSorted(byText),
-    ...(matchers === undefined ? { producers: sorted } : { selects: { producers: sorted, matchers } }),
+    ...common,
+    selects: {
+      producers: sorted,
+      ...(matchers === undefined ? {} : { matchers }),
+      ...(payload === undefined ? {} : { payload: [payload] }),
+      ...(order === undefined ? {} : { order }),
+    },
   };
+}
+
+/** Pairs of subscriptions that may match one event and send different parts of it: the order of the list decides. */
+function payloadWarnings(subscriptions: readonly WebhookPartnerSubscription[]): readonly string[] {
+  return subscriptions.flatMap((one, index) =>
+    subscriptions
+      .slice(index + 1)
+      .filter((other) => canonicalJson(one.payload ?? {}) !== canonicalJson(other.payload ?? {}) && mayMeet(one, other))
+      .map(({ name }) => `${one.name} and ${name} may match one event; the payload of ${one.name}, the first, is sent`),
+  );
+}
+
+function mayMeet(one: WebhookPartnerSubscription, other: WebhookPartnerSubscription): boolean {
+  const isOpen = (names: readonly string[]): boolean => names.length === 0 || names.includes("*");
+  const haveCommon = (some: readonly string[], more: readonly string[]): boolean =>
+    isOpen(some) || isOpen(more) || some.some((name) => more.includes(name));
+  return (
+    haveCommon(one.tenants, other.tenants) &&
+    haveCommon(one.producers, other.producers) &&
+    one.types.some((pattern) => other.types.some((another) => patternsMeet(pattern.split("."), another.split("."))))
+  );
+}
+
+/** Whether a type exists that both patterns match. */
+function patternsMeet([a, ...one]: readonly string[], [b, ...other]: readonly string[]): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  if (a === "**" || b === "**") return true;
+  return (a === "*" || b === "*" || a === b) && patternsMeet(one, other);
 }

@@ -190,6 +190,11 @@ export interface WebhookPartnerSubscription {
   readonly producers: readonly string[];
   /** Conditions on the content of the event, all of which must match. They see the event as its producer sent it. */
   readonly matchers?: readonly WebhookPartnerSubscriptionMatcher[];
+  /**
+   * Part of the event that is sent. It is selected once, when the event is routed, and retries send the same bytes. If
+   * several subscriptions match, the first in the list decides. If absent, the whole event is sent.
+   */
+  readonly payload?: WebhookPartnerSubscriptionPayload;
 }
 
 /** A condition on one value of the event. A missing value matches only NotEqual, NotIn and NotExists. */
@@ -213,6 +218,23 @@ export interface WebhookPartnerSubscriptionMatcher {
   readonly value?: string;
   /** Values to compare with, written like value. */
   readonly values?: readonly string[];
+}
+
+/**
+ * Part of the event that is sent. It is selected once, when the event is routed, and retries send the same bytes. If
+ * several subscriptions match, the first in the list decides. If absent, the whole event is sent.
+ */
+export interface WebhookPartnerSubscriptionPayload {
+  /**
+   * JSON pointers to what is sent, with the fields of the envelope. Unselected elements of a list become null, so that
+   * the others keep their places.
+   */
+  readonly include?: readonly string[];
+  /**
+   * JSON pointers to what is not sent. An excluded element of a list becomes null, so that the others keep their
+   * places.
+   */
+  readonly exclude?: readonly string[];
 }
 
 /** Limits on the rate and the backlog of deliveries. @default {} */

@@ -1,6 +1,7 @@
-import type { EventMatcherConfig, SelectsConfig } from "../../crds/config.ts";
+import type { EventMatcherConfig, PayloadConfig, SelectsConfig } from "../../crds/config.ts";
 
-const names: ReadonlySet<string> = new Set<keyof SelectsConfig>(["producers", "matchers"]);
+const names: ReadonlySet<string> = new Set<keyof SelectsConfig>(["producers", "matchers", "payload", "order"]);
+const lists: ReadonlySet<string> = new Set<keyof PayloadConfig>(["include", "exclude"]);
 const operators: Readonly<Record<EventMatcherConfig["op"], true>> = {
   Equal: true,
   NotEqual: true,
@@ -24,9 +25,14 @@ const types: Readonly<Record<NonNullable<EventMatcherConfig["type"]>, true>> = {
  * partner gets, so it is never ignored.
  */
 export function unsupportedPart(selects: SelectsConfig | undefined): string | undefined {
-  const name = Object.keys(selects ?? {}).find((one) => !names.has(one));
-  if (name !== undefined) return name;
-  for (const { pointer, op, type = "String" } of selects?.matchers ?? []) {
+  if (selects === undefined) return undefined;
+  const name = Object.keys(selects).find((one) => !names.has(one));
+  const list = (selects.payload ?? []).flatMap((part) => Object.keys(part)).find((one) => !lists.has(one));
+  return name ?? unsupportedMatcher(selects.matchers ?? []) ?? (list && `${list} of the payload`);
+}
+
+function unsupportedMatcher(matchers: readonly EventMatcherConfig[]): string | undefined {
+  for (const { pointer, op, type = "String" } of matchers) {
     if (!Object.hasOwn(operators, op)) return `the operator ${op} of the matcher of ${pointer}`;
     if (!Object.hasOwn(types, type)) return `the type ${type} of the matcher of ${pointer}`;
   }

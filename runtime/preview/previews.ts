@@ -1,6 +1,7 @@
 import type { Preview } from "../../api/previews.ts";
 import { randomUUID } from "node:crypto";
 import { createSingleFlight } from "../../limits/bounded-map.ts";
+import { canonicalJson } from "../../crds/compile/canonical-json.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import { runPeriodically } from "../../limits/clock.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
@@ -94,6 +95,7 @@ async function start(
 ): Promise<Preview> {
   const request = await parsePreviewRequest(body);
   rejectOthers(request, caller);
+  rejectMatchers(request, caller, deps.config());
   const job = await newJob(deps, request, caller);
   if (request.fromMs === undefined) return previewResponse({ ...job, status: "completed" });
   rejectMore(await store.listOpen(), caller);
@@ -114,6 +116,25 @@ function rejectOthers({ resources }: PreviewRequest, caller: PreviewCaller): voi
       `the token is limited to certain partners, and ${kind} ${label} is not one of them; preview only those ` +
       "partners";
     throw invalidField("partner_not_found", `resources[${index}]`, detail);
+  }
+}
+
+/** New matchers would show a caller that is narrowed to partners the content of events that these do not get. */
+function rejectMatchers({ resources }: PreviewRequest, caller: PreviewCaller, { partners }: RuntimeConfig): void {
+  if (!isNarrowed(caller)) return;
+  for (const [index, resource] of resources.entries()) {
+    if (resource.kind !== "WebhookPartner") continue;
+    const { namespace, name } = resource.metadata;
+    const applied = partners.find((partner) => partner.namespace === namespace && partner.name === name);
+    const known = new Set(applied?.subscriptions.map(({ selects }) => canonicalJson(selects?.matchers ?? [])));
+    if (
+      resource.spec.subscriptions.every(
+        ({ matchers = [] }) => matchers.length === 0 || known.has(canonicalJson(matchers)),
+      )
+    )
+      continue;
+    const detail = "the token is limited to certain partners, so it cannot preview new matchers; remove them";
+    throw invalidField("invalid_request", `resources[${index}].spec.subscriptions`, detail);
   }
 }
 

@@ -130,7 +130,7 @@ const table = `
       webhooks/partners/ webhooks/records/ webhooks/delivery/
   runtime/webhooks/routing/ <
       nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/settlement/
-      webhooks/partners/ webhooks/records/ webhooks/delivery/ webhooks/workers/
+      webhooks/events/ webhooks/partners/ webhooks/records/ webhooks/delivery/ webhooks/workers/
   runtime/webhooks/event-index/ <
       limits/ json/ nats/layout.ts nats/messages/ nats/streams/ webhooks/events/ webhooks/records/
   runtime/webhooks/history/ <

@@ -87,6 +87,18 @@ export const acceptedRows: readonly Row[] = [
         ],
       },
     },
+    {
+      says: "sends parts of its events",
+      set: {
+        "subscriptions[0].payload": { include: ["/data/a~1b/0", "/types"] },
+        "subscriptions[1]": {
+          name: "rest",
+          types: ["**"],
+          tenants: ["*"],
+          payload: { exclude: ["/data", "/data/"] },
+        },
+      },
+    },
     { says: "waits equally long every time", set: { "retry.scheduleSeconds": [60, 60] } },
     {
       says: "has a rate of one a second and a burst of another",

@@ -38,6 +38,13 @@ export const schemaRows: readonly SchemaRow[] = [
       reason: "Malformed",
       message: "types[0] must match ^(([A-Za-z0-9_-]+|[*])[.])*([A-Za-z0-9_-]+|[*]|[*][*])$",
     },
+    ...["data/a", "/data/~2", "/data/~", "//~"].map((pointer) => ({
+      says: `has the pointer "${pointer}"`,
+      set: { "subscriptions[0].payload": { exclude: [pointer] } },
+      field: "spec.subscriptions[0].payload.exclude[0]",
+      reason: "Malformed",
+      message: "exclude[0] must match ^(/([^~/]|~[01])*)+$",
+    })),
     {
       says: "has another scheme",
       set: { "signing.scheme": "HmacV2" },

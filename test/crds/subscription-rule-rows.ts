@@ -86,4 +86,28 @@ export const subscriptionRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("Webhook
     field: `${matcher}.pointer`,
     message: "an event has no attempt, which is set when it is sent",
   },
+  {
+    says: "includes and excludes parts of an event",
+    set: { "subscriptions[0].payload": { include: ["/data/a"], exclude: ["/data/b"] } },
+    field: "spec.subscriptions[0].payload",
+    message: "a payload has either include or exclude",
+  },
+  {
+    says: "selects no part of an event",
+    set: { "subscriptions[0].payload": {} },
+    field: "spec.subscriptions[0].payload",
+    message: "a payload has either include or exclude",
+  },
+  ...["/event_id", "/ts", "/tenant/a", "/attempt"].map((pointer) => ({
+    says: `excludes ${pointer}`,
+    set: { "subscriptions[0].payload": { exclude: ["/data/a", pointer] } },
+    field: "spec.subscriptions[0].payload.exclude[1]",
+    message: "the fields of the envelope are always sent",
+  })),
+  {
+    says: "includes the type",
+    set: { "subscriptions[0].payload": { include: ["/type"] } },
+    field: "spec.subscriptions[0].payload.include[0]",
+    message: "the fields of the envelope are always sent",
+  },
 ]);

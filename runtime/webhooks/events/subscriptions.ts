@@ -1,5 +1,6 @@
 import { producersOf, type EventMatcherConfig, type SubscriptionConfig } from "../../../crds/config.ts";
 import { compileMatchers, createEventValues, treeOf, type Condition, type EventValues } from "./compile-matchers.ts";
+import type { PayloadSelection } from "./payload-selection.ts";
 import { anyTenant } from "./tenants.ts";
 
 /** The fields of an event that subscriptions match. */
@@ -46,6 +47,8 @@ export interface Subscription {
   readonly suits: (event: EventFacts) => boolean;
   /** Whether all matchers match. */
   readonly holds: Condition;
+  /** The part of the event that is sent; empty for the whole event. */
+  readonly payload: PayloadSelection;
 }
 
 /**
@@ -53,16 +56,21 @@ export interface Subscription {
  * subscription match. Tenant `*` matches every event, with or without a tenant. An empty list of producers matches all.
  */
 export function compileSubscriptions(subscriptions: readonly SubscriptionConfig[]): Matcher {
-  const compiled = subscriptions.map(compileSubscription);
+  const compiled = compileInOrder(subscriptions);
   const valuesOf = valuesFor(compiled);
   return (event) => {
     const suiting = compiled.filter(({ suits }) => suits(event));
-    return suiting.length > 0 && areMet(suiting, valuesOf(event));
+    return suiting.length > 0 && firstMet(suiting, valuesOf(event)) !== undefined;
   };
 }
 
-/** Compiles one subscription. */
-export function compileSubscription(config: SubscriptionConfig): Subscription {
+/** Compiles subscriptions, in the order in which they decide about the payload. */
+export function compileInOrder(subscriptions: readonly SubscriptionConfig[]): readonly Subscription[] {
+  const place = ({ selects }: SubscriptionConfig): number => selects?.order ?? 0;
+  return subscriptions.toSorted((one, other) => place(one) - place(other)).map(compileSubscription);
+}
+
+function compileSubscription(config: SubscriptionConfig): Subscription {
   const { name, types, tenants } = config;
   const patterns = types.map(compilePattern);
   const tenantSet = tenants.includes(anyTenant) ? undefined : new Set(tenants);
@@ -72,6 +80,7 @@ export function compileSubscription(config: SubscriptionConfig): Subscription {
   return {
     name,
     matchers,
+    payload: config.selects?.payload ?? [],
     suits: ({ type, tenant, producer }) =>
       (tenantSet?.has(tenant) ?? true) &&
       (producerSet?.has(producer) ?? true) &&
@@ -80,9 +89,12 @@ export function compileSubscription(config: SubscriptionConfig): Subscription {
   };
 }
 
-/** Whether the content meets one of the subscriptions. Without values, as in lists by an index, it may. */
-export function areMet(subscriptions: readonly Subscription[], values: EventValues | undefined): boolean {
-  return subscriptions.some(({ matchers, holds }) => matchers.length === 0 || values === undefined || holds(values));
+/** The first subscription that the content meets. Without values, as in lists by an index, it may. */
+export function firstMet(
+  subscriptions: readonly Subscription[],
+  values: EventValues | undefined,
+): Subscription | undefined {
+  return subscriptions.find(({ matchers, holds }) => matchers.length === 0 || values === undefined || holds(values));
 }
 
 /** Reads the values that some subscriptions need. Undefined if they need none, or if the body is not known. */

@@ -7,6 +7,7 @@ import type {
   DeliveryWait,
   PhasesMs,
   RecordedResponse,
+  RoutedBy,
 } from "../../../api/histories.ts";
 import type { HeldReason } from "../../../crds/config.ts";
 import type { AttemptRecord, RecordedOutcome } from "../records/attempt-records.ts";
@@ -85,10 +86,19 @@ export function deliveryHistories(
       ...now,
       waiting: waitOf(now, live, { at: ordered.at(-1)?.at, settlement: lastSettlement(ordered) }),
       generation: Math.max(live?.generation ?? 0, ordered.at(-1)?.generation ?? 0),
-      routed_by: parseRoutedBy((ordered.find(({ routedBy }) => routedBy !== undefined) ?? live)?.routedBy) ?? null,
+      routed_by: routedByOf([...ordered, live]) ?? null,
       attempts: ordered.map((record) => attemptHistory(record, signatureOf(record), requestOf(record))),
     };
   });
+}
+
+/** The configuration of the first record that names one. Replays name none. */
+function routedByOf(records: readonly (Pick<AttemptRecord, "routedBy"> | undefined)[]): RoutedBy | undefined {
+  for (const record of records) {
+    const found = parseRoutedBy(record?.routedBy);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 type Standing = Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at" | "handled">;

@@ -3,7 +3,8 @@ import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access
 import type { AttemptRequest, AttemptSignature } from "../../../api/histories.ts";
 import { spliceAttempt, signedTextOf } from "../signing/signed-request.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
-import type { StoredEvent } from "../records/event-record.ts";
+import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
+import { sentBytes, type StoredEvent } from "../records/event-record.ts";
 import { derivedHeaders, recordedHeaders, type RecordedHeader } from "../records/sent-request.ts";
 
 /** The part of a history that a caller may see. */
@@ -128,6 +129,12 @@ function headerFor(
 /** Returns the signature of an attempt; null when nothing was signed or nothing is known of it. */
 export type SignatureOf = (record: AttemptRecord) => AttemptSignature | null;
 
+/** An event whose signed texts are shown. */
+export interface ShownEvent extends Pick<StoredEvent, "body"> {
+  /** What the caller may see of it. @default all */
+  readonly hidden?: PayloadSelection;
+}
+
 /** Longest signed text that is shown, in bytes. */
 const canonicalBytesMax = 16_384;
 /** Attempts of an event whose signed text is built again. Each takes a digest of the event. */
@@ -140,16 +147,13 @@ export const noSignatures: SignatureOf = () => null;
  *
  * @param visible the attempts that the caller may see
  */
-export function signaturesOf(
-  event: Pick<StoredEvent, "body">,
-  visible: readonly AttemptRecord[],
-  view: HistoryView,
-): SignatureOf {
+export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[], view: HistoryView): SignatureOf {
+  const { hidden = [] } = event;
   const newest = visible.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, rebuiltMax);
   const rebuilt = new Set(newest);
   const showsUrl = showsEndpoint(view);
   return (record) => {
-    const { signed, eventId, number, at, replayId } = record;
+    const { signed, eventId, number, at, replayId, routedBy } = record;
     if (signed === undefined) return null;
     const { scheme, keys, url, headers } = signed;
     const known = { scheme, key_ids: keys };
@@ -159,7 +163,9 @@ export function signaturesOf(
       canonical_reason: reason,
     });
     if (!rebuilt.has(record)) return { ...without("older_attempt"), headers };
-    const body = spliceAttempt(event.body, number);
+    const sent = sentBytes(event, routedBy);
+    if (selectPayload(sent, hidden) !== sent) return { ...without("unknown_scheme"), headers };
+    const body = spliceAttempt(sent, number);
     const request = { eventId, number, at, body, ...(replayId === undefined ? {} : { replayId }) };
     const isHidden = url !== undefined && !showsUrl;
     const found = signedTextOf(isHidden ? { ...signed, url: hiddenUrl(url) } : signed, request);

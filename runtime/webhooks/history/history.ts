@@ -7,9 +7,17 @@ import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { parseAttempts } from "../records/attempt-records.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
-import { parseHandled, parseRoutedBy, parseRoutingNote, readEvent, type StoredEvent } from "../records/event-record.ts";
+import {
+  parseHandled,
+  parsePayload,
+  parseRoutedBy,
+  parseRoutingNote,
+  readEvent,
+  type StoredEvent,
+} from "../records/event-record.ts";
+import { differentSelections, selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
 import { deliveryId, eventHash } from "../ids.ts";
-import { viewOf, type HistoryView, requestsOf, signaturesOf } from "./history-view.ts";
+import { viewOf, type HistoryView, requestsOf, type ShownEvent, signaturesOf } from "./history-view.ts";
 import type { UnconfiguredPartner } from "../partners/partner-registry.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -58,11 +66,30 @@ export async function readHistory(
   const waiting = new Map([...(await waitingRemoved(deps, event)), ...partners]);
   // Attempts are read last: a delivery that is not live any more by then has stored its attempt.
   const stored = await deps.attempts.list(event.tenant, eventHash(eventId));
-  const standings = standingsOf(stored, waiting, deps.now(), view, event);
+  const hidden = hiddenFrom(deps, event, { stored, waiting, view });
+  const standings = standingsOf(stored, waiting, deps.now(), view, { ...event, hidden });
   const acceptedAt = new Date(event.acceptedAtMs).toISOString();
   return isNarrowed(view) && standings.deliveries.length === 0
     ? undefined
-    : { event: event.body, accepted_at: acceptedAt, ...standings };
+    : { event: selectPayload(event.body, hidden), accepted_at: acceptedAt, ...standings };
+}
+
+/**
+ * The selections that apply to what a narrowed caller sees of an event: those recorded with the deliveries to its
+ * partners, and those that the present configuration has for them.
+ */
+function hiddenFrom(
+  { table }: HistoryDeps,
+  event: StoredEvent,
+  { stored, waiting, view }: { stored: readonly StoredMessage[]; waiting: Waiting; view: HistoryView },
+): PayloadSelection {
+  if (!isNarrowed(view)) return [];
+  const mayName = (label: string): boolean => mayNamePartner(view, label);
+  const made = parseAttempts(stored).filter(({ partner }) => mayName(`${partner.namespace}/${partner.name}`));
+  const live = [...waiting].filter(([label]) => mayName(label)).map(([, delivery]) => delivery);
+  const present = [...table().routeOf(event).payloads].filter(([{ label }]) => mayName(label));
+  const recorded = [...made, ...live].flatMap(({ routedBy }) => parsePayload(routedBy));
+  return differentSelections([...recorded, ...present.flatMap(([, payload]) => payload)]);
 }
 
 /** The stream sequence of an event; undefined when the caller may not see its history. */
@@ -94,7 +121,7 @@ export function standingsOf(
   waiting: Waiting,
   nowMs: number,
   view: HistoryView = {},
-  event?: Pick<StoredEvent, "body">,
+  event?: ShownEvent,
 ): Pick<EventHistory, "routed_at" | "routed_by" | "deliveries"> {
   const note = parseRoutingNote(stored);
   const denied = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);

@@ -2,7 +2,8 @@ import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
 import { partnerKey } from "../ids.ts";
 import { compilePartners, ownLanesMaxAlone, type Partner, type RouteCandidate } from "./partner.ts";
 import type { EventValues } from "../events/compile-matchers.ts";
-import { areMet, valuesFor, type EventFacts } from "../events/subscriptions.ts";
+import type { PayloadSelection } from "../events/payload-selection.ts";
+import { firstMet, valuesFor, type EventFacts } from "../events/subscriptions.ts";
 
 /** Replicated streams make acknowledgements more expensive. */
 const ownLanesMaxReplicated = 200;
@@ -16,6 +17,8 @@ interface Route {
   readonly matching: readonly Partner[];
   /** Partners whose right to the event was withdrawn. */
   readonly denied: readonly Partner[];
+  /** The part of the event that is sent, for matching partners that do not get all of it. */
+  readonly payloads: ReadonlyMap<Partner, PayloadSelection>;
 }
 
 /** Limit of cached routes, because producers choose types and tenants. A full cache is cleared. */
@@ -125,8 +128,12 @@ function cachedRoute(partners: readonly Partner[], event: EventFacts): CachedRou
 /** @param values of the event. @default unknown: matchers are taken to match */
 function routeFor(candidates: readonly RouteCandidate[], values: EventValues | undefined): Route {
   const [matching, denied]: [Partner[], Partner[]] = [[], []];
-  for (const { partner, wanted, withdrawn } of candidates)
-    if (areMet(wanted, values)) matching.push(partner);
-    else if (areMet(withdrawn, values)) denied.push(partner);
-  return { matching, denied };
+  const payloads = new Map<Partner, PayloadSelection>();
+  for (const { partner, wanted, withdrawn } of candidates) {
+    const met = firstMet(wanted, values);
+    if (met !== undefined) matching.push(partner);
+    else if (firstMet(withdrawn, values) !== undefined) denied.push(partner);
+    if (met !== undefined && met.payload.length > 0) payloads.set(partner, met.payload);
+  }
+  return { matching, denied, payloads };
 }

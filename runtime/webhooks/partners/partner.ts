@@ -3,12 +3,13 @@
 import { hash } from "node:crypto";
 import type { EndpointTlsConfig, PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { materialIdsOf } from "../../../crds/material.ts";
+import type { PayloadSelection } from "../events/payload-selection.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import { partnerKey } from "../ids.ts";
 import { readSigners, signersAt, type Signer } from "../signing/keys.ts";
 import {
-  areMet,
-  compileSubscription,
+  compileInOrder,
+  firstMet,
   valuesFor,
   type EventFacts,
   type Matcher,
@@ -34,6 +35,8 @@ export interface Partner {
   /** Secret of the OAuth 2.0 client, when there is one. */
   readonly clientSecret?: string;
   readonly matches: Matcher;
+  /** The part of an event that is sent; empty for the whole event, or if no subscription matches. */
+  readonly payloadFor: (event: EventFacts) => PayloadSelection;
   /** The subscriptions whose type, tenant and producer match an event, and the same of those withdrawn. */
   readonly candidateFor: (event: EventFacts) => Omit<RouteCandidate, "partner">;
   /** Returns the URL for events of this type. */
@@ -68,7 +71,10 @@ const sharedLanes = 32;
 const none: ReadonlySet<string> = new Set();
 const noCandidate = { wanted: [], withdrawn: [] };
 /** Takes the place of a subscription for the ping of a partner. */
-const pinged = { wanted: [{ name: "", matchers: [], suits: () => true, holds: () => true }], withdrawn: [] };
+const pinged = {
+  wanted: [{ name: "", matchers: [], payload: [], suits: () => true, holds: () => true }],
+  withdrawn: [],
+};
 
 /** The lane of a partner, and all lanes that may hold messages for it. */
 interface LanePlace {
@@ -107,9 +113,9 @@ function compilePartner(
   place: LanePlace,
 ): Partner {
   const { scheme, keys } = config.signing;
-  const subscriptions = config.subscriptions.map(compileSubscription);
+  const subscriptions = compileInOrder(config.subscriptions);
   const valuesOf = valuesFor(subscriptions);
-  const lost = (config.withdrawn ?? []).map(compileSubscription);
+  const lost = compileInOrder(config.withdrawn ?? []);
   const candidateFor = (event: EventFacts): Omit<RouteCandidate, "partner"> => {
     if (event.only !== undefined) return event.only === key ? pinged : noCandidate;
     if (event.about === key) return noCandidate;
@@ -125,7 +131,8 @@ function compilePartner(
     ...place,
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
-    matches: (event) => areMet(candidateFor(event).wanted, valuesOf(event)),
+    matches: (event) => firstMet(candidateFor(event).wanted, valuesOf(event)) !== undefined,
+    payloadFor: (event) => firstMet(candidateFor(event).wanted, valuesOf(event))?.payload ?? [],
     candidateFor,
     urlFor: urlsOf(config.endpoint.url),
   };

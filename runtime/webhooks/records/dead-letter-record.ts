@@ -3,11 +3,12 @@ import type { DeadLettersStream, DeadLetterToStore } from "../../nats/streams/de
 import type { MessageHead, StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptRecord } from "./attempt-records.ts";
 import type { DeliveryRecord } from "./delivery-record.ts";
+import { withoutPayload } from "./event-record.ts";
 import { deliveryId, eventHash, messageId, partnerKey } from "../ids.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { DeadLetterState } from "../settlement/settlement-table.ts";
 
-/** The stored form of a delivery that ended without success. The body is the event as received, in base64. */
+/** The stored form of a delivery that ended without success. The body is the event as sent, in base64. */
 export interface DeadLetter extends DeliveryRecord {
   readonly state: DeadLetterState;
   /** Code of the outcome that ended it; a token of the subject. */
@@ -51,7 +52,10 @@ export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
     reason,
     partnerName: { uid, namespace, name },
     endedAt: new Date(endedAtMs).toISOString(),
-    attempts: attempts.slice(-attemptsMax).map(({ signed: _signed, sent: _sent, ...attempt }) => attempt),
+    attempts: attempts.slice(-attemptsMax).map(({ signed: _signed, sent: _sent, routedBy, ...attempt }) => ({
+      ...attempt,
+      ...(routedBy === undefined ? {} : { routedBy: withoutPayload(routedBy) }),
+    })),
     body: Buffer.from(body).toString("base64"),
   };
   const { partner: key, did } = delivery;

@@ -3,6 +3,7 @@ import { headerMark, type HeaderFields } from "../../nats/messages/headers.ts";
 import type { ScannedMessage } from "../../nats/messages/header-scan.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { Envelope } from "../events/envelope.ts";
+import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
 import { pingType } from "../events/reserved-types.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 import type { RoutedBy } from "../../../api/histories.ts";
@@ -151,12 +152,35 @@ export function parseRoutingNote(messages: readonly Pick<StoredMessage, "data">[
 }
 
 /**
- * The stored form: `c=CONFIGURATION;g=GENERATION`. Pods copy it from step to step as text, so that the members of a
- * later version survive a rollout. @param hash lowercase hex
+ * The stored form: `c=CONFIGURATION;g=GENERATION;s=PAYLOAD`, without what is not known. Pods copy it from step to step
+ * as text, so that the members of a later version survive a rollout. @param hash lowercase hex
  */
-export function routedByText(hash: string, generation?: number): string {
-  const configuration = `c=${hash.slice(0, digitsMax)}`;
-  return generation === undefined ? configuration : `${configuration};g=${generation}`;
+export function routedByText(hash: string | undefined, generation?: number, payload: PayloadSelection = []): string {
+  const members = hash === undefined ? [] : [`c=${hash.slice(0, digitsMax)}`];
+  if (hash !== undefined && generation !== undefined) members.push(`g=${generation}`);
+  if (payload.length > 0) members.push(`s=${Buffer.from(JSON.stringify(payload)).toString("base64url")}`);
+  return members.join(";");
+}
+
+const payloadForm = /(?:^|;)s=(?<payload>[A-Za-z0-9_-]+)(?=;|$)/u;
+
+/** The part of the event that a delivery sends, by the stored form; empty for the whole event. */
+export function parsePayload(routedBy: string | undefined): PayloadSelection {
+  // Nearly all deliveries send the whole event.
+  if (routedBy?.includes("s=") !== true) return [];
+  const { payload } = payloadForm.exec(routedBy)?.groups ?? {};
+  if (payload === undefined) return [];
+  return JSON.parse(Buffer.from(payload, "base64url").toString()) as PayloadSelection;
+}
+
+/** The stored form without the payload, for places that keep many of them. */
+export function withoutPayload(routedBy: string): string {
+  return routedBy.replace(payloadForm, "");
+}
+
+/** The bytes of an event that a delivery sends. */
+export function sentBytes({ body }: Pick<StoredEvent, "body">, routedBy: string | undefined): Uint8Array {
+  return selectPayload(body, parsePayload(routedBy));
 }
 
 /** Parses the stored form and ignores later members; undefined for any other text. */

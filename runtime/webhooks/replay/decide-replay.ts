@@ -1,6 +1,7 @@
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
-import { isHandled, type HandledNote } from "../records/event-record.ts";
+import { differentSelections, type PayloadSelection } from "../events/payload-selection.ts";
+import { isHandled, parsePayload, type HandledNote } from "../records/event-record.ts";
 import { compareAttempts, lastSettlement } from "../history/delivery-histories.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
@@ -27,6 +28,10 @@ export interface ReplayCandidate {
   readonly deadLetterGeneration?: number;
   /** `X-Attempt` of the newest dead letter. @default none */
   readonly deadLetterNumber?: number;
+  /** `routedBy` of the dead letter. @default none */
+  readonly deadLetterRoutedBy?: string | undefined;
+  /** The payload that the present configuration selects. @default the whole event */
+  readonly payload?: PayloadSelection;
 }
 
 /**
@@ -39,7 +44,13 @@ export interface ReplayCandidate {
  */
 export type ReplayDecision =
   | { readonly kind: "unmatched" | "done" | "in_progress" | "too_old" }
-  | { readonly kind: "publish"; readonly generation: number; readonly attemptsBefore: number };
+  | {
+      readonly kind: "publish";
+      readonly generation: number;
+      readonly attemptsBefore: number;
+      /** Empty for the whole event. */
+      readonly payload: PayloadSelection;
+    };
 
 /** Decides about one delivery. A replay is a new generation; deliveries that are still live are skipped. */
 export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): ReplayDecision {
@@ -56,7 +67,17 @@ export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): 
     kind: "publish",
     generation: Math.max(deadLetterGeneration, ...made.map(({ generation }) => generation)) + 1,
     attemptsBefore: Math.max(deadLetterNumber, ...made.map(({ number }) => number)),
+    payload: payloadOf(candidate, made),
   };
+}
+
+/** No more than earlier deliveries sent, and no more than the present configuration selects. */
+function payloadOf(
+  { deadLetterRoutedBy, payload = [] }: ReplayCandidate,
+  made: readonly AttemptRecord[],
+): PayloadSelection {
+  const recorded = [deadLetterRoutedBy, ...made.map(({ routedBy }) => routedBy)];
+  return differentSelections([...recorded.flatMap((text) => parsePayload(text)), ...payload]);
 }
 
 /** True when the delivery failed and was not handled by hand since. */

@@ -6,6 +6,7 @@ import type { Partner } from "../partners/partner.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
+import type { PayloadSelection } from "../events/payload-selection.ts";
 import { tenantToScan } from "../events/tenants.ts";
 import type { SelectedLetter } from "./acknowledge-letter.ts";
 import type { ReplayJob, ReplaySource, ReplaySpec } from "./replay-job.ts";
@@ -21,7 +22,12 @@ export interface ReplayUnit {
   readonly producer?: string;
   readonly trace?: string;
   readonly acceptedAtMs: number;
+  /** The event as stored, or the bytes of the dead letter. */
   readonly body: Uint8Array;
+  /** The payload that the present configuration selects. */
+  readonly payload: PayloadSelection;
+  /** As in the dead letter. @default as in the attempts */
+  readonly routedBy?: string;
   /** True when the router has published the deliveries of the event. */
   readonly isRouted: boolean;
   /** The dead letter it comes from. */
@@ -128,7 +134,8 @@ function unitsOf(
         const { tenant, eventId, type, acceptedAtMs, body } = event;
         const did = deliveryId(tenant, eventId, partner.config.uid);
         const isRouted = event.seq <= routedUpTo;
-        return { did, partner, tenant, eventId, type, acceptedAtMs, body, isRouted, ...optionalFields(event) };
+        const payload = partner.payloadFor(event);
+        return { did, partner, tenant, eventId, type, acceptedAtMs, body, payload, isRouted, ...optionalFields(event) };
       });
     });
 }
@@ -172,7 +179,7 @@ async function readSelected(
 /** Undefined for the dead letter of an unreadable message, and for a removed partner. */
 function unitOf(deadLetter: DeadLetter | undefined, partner: Partner | undefined): ReplayUnit | undefined {
   if (deadLetter === undefined || partner === undefined) return undefined;
-  const { tenant, eventId, type, generation, attempt, attemptsBefore, endedAt } = deadLetter;
+  const { tenant, eventId, type, generation, attempt, attemptsBefore, endedAt, routedBy } = deadLetter;
   return {
     // The dead letter may belong to a removed partner of the same name.
     did: deliveryId(tenant, eventId, partner.config.uid),
@@ -182,7 +189,10 @@ function unitOf(deadLetter: DeadLetter | undefined, partner: Partner | undefined
     type,
     acceptedAtMs: Date.parse(endedAt),
     body: Buffer.from(deadLetter.body, "base64"),
+    // Without the body: matchers may need values that it lacks.
+    payload: partner.payloadFor({ tenant, type, ...optionalFields(deadLetter) }),
     isRouted: true,
+    ...(routedBy === undefined ? {} : { routedBy }),
     deadLetter: { generation, number: attemptsBefore + attempt },
     ...optionalFields(deadLetter),
   };

@@ -3,7 +3,8 @@ import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import { isUnstored, parseAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import { deadLettersOfDelivery, parseDeadLetter } from "../records/dead-letter-record.ts";
 import { deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
-import { parseHandled } from "../records/event-record.ts";
+import { selectPayload } from "../events/payload-selection.ts";
+import { parseHandled, routedByText } from "../records/event-record.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readStoredMessages } from "../delivery/redelivery.ts";
 import { acknowledgeLetter, type AcknowledgeDeps } from "./acknowledge-letter.ts";
@@ -108,7 +109,7 @@ async function decide(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promi
 function candidateOf(
   { now }: ReplayDeps,
   job: ReplayJob,
-  { deadLetter, acceptedAtMs, partner }: ReplayUnit,
+  { deadLetter, acceptedAtMs, partner, payload, routedBy }: ReplayUnit,
 ): ReplayCandidate {
   return {
     replayId: job.id,
@@ -117,6 +118,8 @@ function candidateOf(
     acceptedAtMs,
     idempotencyMs: partner.config.endpoint.idempotencyMs,
     nowMs: now(),
+    payload,
+    deadLetterRoutedBy: routedBy,
     ...(deadLetter === undefined
       ? {}
       : { deadLetterGeneration: deadLetter.generation, deadLetterNumber: deadLetter.number }),
@@ -147,7 +150,10 @@ async function replayOne(deps: RunDeps, job: ReplayJob, unit: ReplayUnit): Promi
       if (!deps.isLeader()) throw new NotLeader(`another pod may run the replay ${job.id}`);
       const delivery = recordOf(deps, job, unit, decision, hop);
       const result = await retryUntilReply(
-        () => deps.deliveries.publishFirst(deliveryMessage(delivery, unit.partner.lane, unit.body)),
+        () =>
+          deps.deliveries.publishFirst(
+            deliveryMessage(delivery, unit.partner.lane, selectPayload(unit.body, decision.payload)),
+          ),
         { signal: deps.ending },
       );
       if (result.kind === "rejected") {
@@ -171,7 +177,7 @@ function recordOf(
   { now }: ReplayDeps,
   job: ReplayJob,
   unit: ReplayUnit,
-  { generation, attemptsBefore }: Extract<ReplayDecision, { kind: "publish" }>,
+  { generation, attemptsBefore, payload }: Extract<ReplayDecision, { kind: "publish" }>,
   hop: number,
 ): DeliveryRecord {
   const { did, partner, tenant, eventId, type, producer, trace } = unit;
@@ -189,6 +195,7 @@ function recordOf(
     replayId: job.id,
     ...(producer === undefined ? {} : { producer }),
     ...(trace === undefined ? {} : { trace }),
+    ...(payload.length === 0 ? {} : { routedBy: routedByText(undefined, undefined, payload) }),
   };
 }
 

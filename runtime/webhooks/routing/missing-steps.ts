@@ -1,9 +1,16 @@
 import { retryUntilReply, pauseAfter } from "../../nats/connection/retry-until-reply.ts";
+import type { PayloadSelection } from "../events/payload-selection.ts";
 import { deliveryId, partnerKey, eventHash } from "../ids.ts";
 import type { Partner, Recipient } from "../partners/partner.ts";
 import { isUnstored, readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import { isLater, type DeliveryRecord, deliveryMessage } from "../records/delivery-record.ts";
-import { type StoredEvent, routedByText, parseRoutingNote, type RoutingNote } from "../records/event-record.ts";
+import {
+  type StoredEvent,
+  routedByText,
+  parseRoutingNote,
+  sentBytes,
+  type RoutingNote,
+} from "../records/event-record.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readStoredState } from "../delivery/redelivery.ts";
@@ -149,15 +156,16 @@ export async function ensureDelivery(
 ): Promise<"stored" | "gone_on" | "lost"> {
   await deps.listPartner(partner);
   if (!isHeld()) return "lost";
+  const body = sentBytes(event, step.routedBy);
   // A delivery that has begun continues.
   if (step.hop === 0 && deps.backlogs.isFull(partner)) {
-    const unsent = { delivery: step, partner, body: event.body, before: [] };
+    const unsent = { delivery: step, partner, body, before: [] };
     // A delivery whose dead letter is rejected waits in the backlog.
     if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return "gone_on";
   }
   const isStored = await storeStep(deps, {
     step,
-    publish: (delivery) => deps.deliveries.publishFirst(deliveryMessage(delivery, partner.lane, event.body)),
+    publish: (delivery) => deps.deliveries.publishFirst(deliveryMessage(delivery, partner.lane, body)),
     hasGoneOn: async () => !(await isMissing()),
     partner: partner.label,
     warning: "delivery not stored yet",
@@ -184,6 +192,8 @@ export interface Route {
   readonly partners: readonly Partner[];
   /** Partners whose subscriptions match but whose right was withdrawn. */
   readonly denied: readonly Partner[];
+  /** The part of the event that is sent, for partners that do not get all of it. */
+  readonly payloads: ReadonlyMap<Recipient, PayloadSelection>;
   /** Hash of the configuration; undefined if unknown. */
   readonly configuration?: string | undefined;
 }

@@ -21,7 +21,7 @@ import {
 } from "./missing-steps.ts";
 import type { Recipient } from "../partners/partner.ts";
 import { createRoutingTable, type RoutingTable } from "../partners/configured-partners.ts";
-import { routedByText, readEvent, type StoredEvent } from "../records/event-record.ts";
+import { routedByText, readEvent, sentBytes, type StoredEvent } from "../records/event-record.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
 
 /** Publishes the deliveries of each event. Every pod runs one router; all share one consumer. */
@@ -105,19 +105,19 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
 }
 
 function routeOf(table: RoutingTable, event: StoredEvent): Route {
-  const { matching, denied } = table.routeOf(event);
-  return { partners: matching, denied, configuration: table.configuration };
+  const { matching, denied, payloads } = table.routeOf(event);
+  return { partners: matching, denied, payloads, configuration: table.configuration };
 }
 
-/** The step with the configuration of this routing, unless an earlier routing of the event left one. */
-function withRoutedBy(
-  { configuration }: Route,
-  { config: { generation } }: Recipient,
-  step: DeliveryRecord,
-): DeliveryRecord {
-  return configuration === undefined || step.routedBy !== undefined
+/**
+ * The step with the configuration of this routing and the payload that it selects, unless an earlier routing of the
+ * event left them: retries send the bytes of the first attempt.
+ */
+function withRoutedBy({ configuration, payloads }: Route, partner: Recipient, step: DeliveryRecord): DeliveryRecord {
+  const payload = payloads.get(partner);
+  return (configuration === undefined && payload === undefined) || step.routedBy !== undefined
     ? step
-    : { ...step, routedBy: routedByText(configuration, generation) };
+    : { ...step, routedBy: routedByText(configuration, partner.config.generation, payload) };
 }
 
 type RouteDeps = RouterDeps & { readonly lanes: Pick<Lanes, "attemptDirectly"> };
@@ -190,10 +190,11 @@ function attemptsOfRoute(
   // A note would end the recovery of a direct attempt.
   const isDirect = message.deliveryCount === 1 && to.denied.length === 0 && event.only === undefined;
   // After a redelivery, an attempt that has not begun is stored, so that its worker looks for a record first.
-  const source = { body: event.body, isHeld: () => work.message === message && message.isHeld() };
-  return missing.map(({ partner, step }) =>
-    isDirect && step.hop === 0 && !deps.backlogs.isFull(partner) ? deps.lanes.attemptDirectly(step, source) : undefined,
-  );
+  const holding = (): boolean => work.message === message && message.isHeld();
+  return missing.map(({ partner, step }) => {
+    if (!isDirect || step.hop !== 0 || deps.backlogs.isFull(partner)) return undefined;
+    return deps.lanes.attemptDirectly(step, { body: sentBytes(event, step.routedBy), isHeld: holding });
+  });
 }
 
 /**

@@ -247,6 +247,18 @@ describe("the last good version is narrowed by the present spec:", () => {
       },
     ],
     [
+      "parts of events that it sends no longer, also without its key",
+      { "subscriptions[0].payload": { exclude: ["/data/a"] } },
+      { "subscriptions[0].payload": { include: ["/data/b"] } },
+      {
+        subscriptions: [
+          expect.objectContaining({
+            selects: { producers: [], payload: [{ exclude: ["/data/a"] }, { include: ["/data/b"] }], order: 0 },
+          }),
+        ],
+      },
+    ],
+    [
       "no content that it requires no longer",
       { "subscriptions[0].matchers": [{ pointer: "/data/a", op: "Exists" }] },
       {},

@@ -61,6 +61,42 @@ describe("a compiled partner", () => {
     });
   });
 
+  test("keeps the order of its subscriptions if one selects a payload", () => {
+    const all = { types: ["**"], tenants: ["*"] };
+    const payload = { exclude: ["/data/a"] };
+    const { partner } = partnerWith({
+      subscriptions: [
+        { name: "z", ...all, payload },
+        { name: "a", ...all },
+      ],
+    });
+    expect(partner.subscriptions).toEqual([
+      { name: "a", ...all, selects: { producers: [], order: 1 } },
+      { name: "z", ...all, selects: { producers: [], payload: [payload], order: 0 } },
+    ]);
+  });
+
+  test.each<[says: string, one: object, other: object, isWarned: boolean]>([
+    ["overlapping types", { types: ["payout.*"] }, { types: ["*.created"] }, true],
+    ["an open type", { types: ["payout.**"] }, { types: ["payout.batch.created"] }, true],
+    ["other types", { types: ["payout.*"] }, { types: ["payout.a.b", "kyc.*"] }, false],
+    ["an open type that is longer", { types: ["payout.**"] }, { types: ["payout"] }, false],
+    ["other tenants", { tenants: ["lumen"] }, { tenants: ["nova"] }, false],
+    ["all tenants", { tenants: ["lumen"] }, { tenants: ["*"] }, true],
+    ["other producers", { producers: ["a"] }, { producers: ["b"] }, false],
+    ["the same payload", {}, { payload: { exclude: ["/data/a"] } }, false],
+  ])("warns of two payloads for one event with %s: %#", (_, one, other, isWarned) => {
+    const all = { types: ["**"], tenants: ["*"] };
+    const { warnings } = partnerWith({
+      subscriptions: [
+        { name: "z", ...all, payload: { exclude: ["/data/a"] }, ...one },
+        { name: "a", ...all, ...other },
+      ],
+    });
+    const warning = "z and a may match one event; the payload of z, the first, is sent";
+    expect(warnings).toEqual(isWarned ? [warning] : []);
+  });
+
   test("has a subscription with matchers in a form that earlier pods reject", () => {
     const matchers = [{ pointer: "/data/state", op: "Equal", value: "paid" }];
     const changes = { "subscriptions[0].matchers": [{ pointer: "/data/state", value: "paid" }] };

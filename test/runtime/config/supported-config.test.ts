@@ -119,6 +119,11 @@ describe("a configuration of another version of the program", () => {
       withSelects({ producers: [], sampling: 10 }),
       "does not support sampling of a subscription",
     ],
+    [
+      "a selection of a payload that is not known",
+      withSelects({ producers: [], order: 0, payload: [{ exclude: ["/data/a"], excludeStrings: true }] }),
+      "does not support excludeStrings of the payload of a subscription",
+    ],
     ["matchers without producers", withSelects({ matchers: [] }), "a subscription is incomplete"],
     ["a state that is not known", withAcme({ state: "Dormant" }), "does not support the state Dormant"],
     ["an empty retry schedule", withAcme({ retry: { scheduleSeconds: [] } }), "there is no retry schedule"],

@@ -135,7 +135,12 @@ async function notes(): Promise<Readonly<Record<string, string>>> {
     data: body,
   });
   if (event === undefined) throw new Error("no event");
-  await storeRoutingNote(context, event, { partners: [], denied: [own], configuration: "00ff00ff00ff00ff00ff" });
+  await storeRoutingNote(context, event, {
+    partners: [],
+    payloads: new Map(),
+    denied: [own],
+    configuration: "00ff00ff00ff00ff00ff",
+  });
   const routed = nats.take();
   createTakenIds({ attempts, now: () => nowMs, log })(new EventIdTaken({ eventId: "e-1", tenant: "acme" }, "other"));
   const taken = nats.take();

@@ -14,7 +14,14 @@ import {
 } from "../../support/webhook-partner.ts";
 import type { CrashPoint } from "./crash-points.ts";
 import { partnerServer as partnerOfTest } from "./engine-cases.ts";
-import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
+import {
+  configOf,
+  eventBytes,
+  partnerConfig,
+  startEngine,
+  streamsOf,
+  type PartnerOverrides,
+} from "./engine-fixture.ts";
 import { idsOf, killWorker, producer, startWorker, untilDirect, untilDrained } from "./fault-fixture.ts";
 
 const timeoutMs = 30_000;
@@ -40,6 +47,31 @@ interface Fault {
   /** `X-Attempt` of every request for the event over which the worker was killed. */
   readonly attempts: readonly number[];
 }
+
+/** Every event matches, and a part of it is sent. */
+const selecting: PartnerOverrides = {
+  subscriptions: [
+    {
+      name: "some",
+      types: ["**"],
+      tenants: ["*"],
+      selects: {
+        producers: [],
+        matchers: [{ pointer: "/data/currency", op: "Equal", value: "EUR" }],
+        payload: [{ exclude: ["/data/amount_minor"] }],
+        order: 0,
+      },
+    },
+  ],
+};
+
+/** The different contents that a partner received. */
+function contentsOf({ received }: WebhookPartnerServer): readonly string[] {
+  const contents = received.map(({ body }) => JSON.stringify((JSON.parse(body.toString()) as { data: object }).data));
+  return [...new Set(contents)];
+}
+
+const selectedContent = ['{"payout_id":"p-1","currency":"EUR"}'];
 
 describe("a worker killed", () => {
   const faults: readonly (readonly [string, Fault])[] = [
@@ -67,7 +99,7 @@ describe("a worker killed", () => {
     const prefix = `w${faults.findIndex(([name]) => name === sentence)}`;
     const partner = await startWebhookPartner(({ attempt }) => ({ status: attempt === 1 ? status : 200 }));
     context.onTestFinished(() => partner.close());
-    const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight: 1 } }));
+    const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight: 1 }, ...selecting }));
     const order = { url: server.url, prefix, podId: "pod-1", config };
     const first = await startWorker({ ...order, fault: { point, eventId: killed, count: 1 } }, context.onTestFinished);
     const gone = once(first, "exit");
@@ -86,6 +118,7 @@ describe("a worker killed", () => {
     expect(others.map((id) => partner.of(id).map(({ attempt }) => attempt))).toEqual(others.map(() => expected));
     const { messages } = (await nats.manager.streams.info(layout.streams.deadLetters)).state;
     expect(messages).toBe(status === 404 ? eventCount : 0);
+    expect(contentsOf(partner)).toEqual(selectedContent);
   });
 
   const directFaults: readonly (readonly [string, Fault & { readonly isLeft?: true }])[] = [
@@ -112,7 +145,7 @@ describe("a worker killed", () => {
       status: eventId === "killed" && attempt === 1 ? status : 200,
     }));
     context.onTestFinished(() => partner.close());
-    const config = configOf(partnerConfig("one", partner.url));
+    const config = configOf(partnerConfig("one", partner.url, selecting));
     const order = { url: server.url, prefix, podId: "pod-1", config };
     const first = await startWorker(
       { ...order, fault: { point, eventId: "killed", count: 1 } },
@@ -134,13 +167,16 @@ describe("a worker killed", () => {
     expect([...counts].filter(([id, count]) => id !== "killed" && count > 1)).toEqual([]);
     const { messages } = (await nats.manager.streams.info(streams.deadLetters)).state;
     expect(messages).toBe(status === 404 ? 1 : 0);
+    expect(contentsOf(partner)).toEqual(selectedContent);
   });
 
   test("in the middle of routing leaves each partner every event, once", async () => {
     const partners = await Promise.all(idsOf(5).map(() => partnerServer()));
     // With a rate, deliveries are stored before their first attempt.
     const delivery = { maxInFlight: 64, rate: { perSecond: 1_000, burst: 1_000 } };
-    const config = configOf(...partners.map(({ url }, index) => partnerConfig(`p${index}`, url, { delivery })));
+    const config = configOf(
+      ...partners.map(({ url }, index) => partnerConfig(`p${index}`, url, { delivery, ...selecting })),
+    );
     const order = { url: server.url, prefix: "fan", podId: "pod-1", config };
     const first = await startWorker(
       { ...order, fault: { point: "routed_one", eventId: "e-7", count: 3 } },
@@ -160,6 +196,7 @@ describe("a worker killed", () => {
     // Those in flight when the worker died may have been sent and not yet recorded.
     expect(counts.filter((count) => count === 0)).toEqual([]);
     expect(partners.map((partner) => partner.of("e-7").length)).toEqual([1, 1, 1, 1, 1]);
+    expect(partners.flatMap(contentsOf)).toEqual(partners.flatMap(() => selectedContent));
   });
 });
 

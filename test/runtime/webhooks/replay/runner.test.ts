@@ -60,6 +60,7 @@ async function published(isLeaderAfterwards: boolean): Promise<number> {
     type: "payout.processed",
     acceptedAtMs: 0,
     body: Buffer.from("{}"),
+    payload: [],
     isRouted: true,
   };
   const chunk = { units: [unit], missing: 0, cursor: 1, isEnd: true };
