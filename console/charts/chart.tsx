@@ -26,6 +26,9 @@ interface ChartProps {
   readonly onZoom?: ((span: TimeSpan) => void) | undefined;
   /** `table`: with figures of each series, which can be hidden. @default "line" */
   readonly legend?: "line" | "table";
+  /** Labels of the hidden series of a table. @default the chart keeps them itself */
+  readonly hidden?: ReadonlySet<string> | undefined;
+  readonly onHidden?: ((hidden: ReadonlySet<string>) => void) | undefined;
   /** Follows the title, such as a badge. */
   readonly mark?: ComponentChildren;
 }
@@ -39,7 +42,8 @@ export function Chart(props: ChartProps): JSX.Element {
   const { unit, span, onZoom, legend = "line" } = props;
   const columns = useMemo(() => alignSeries(series), [series]);
   const [point, setPoint] = useState<number | null>(null);
-  const [hidden, setHidden] = useState(nothingHidden);
+  const [ownHidden, setOwnHidden] = useState(nothingHidden);
+  const { hidden = ownHidden, onHidden = setOwnHidden } = props;
   const [isOpen, setOpen] = useState(false);
   const parts = { series, columns, format, hidden };
   // The pointer changes the legend with each move; the table has thousands of cells and stays as it is.
@@ -51,7 +55,7 @@ export function Chart(props: ChartProps): JSX.Element {
       </figcaption>
       <Canvas {...parts} {...{ title, heightPx, isFitted, unit, span, onZoom }} onPoint={setPoint} />
       {legend === "table" ? (
-        <LegendTable {...parts} point={point} onHidden={setHidden} />
+        <LegendTable {...parts} point={point} onHidden={onHidden} />
       ) : (
         <Legend {...parts} point={point} />
       )}

@@ -11,32 +11,39 @@ interface ConfirmCountProps {
   readonly onCancel?: () => void;
 }
 
-/** Asks for the count to be typed before something that cannot be taken back. */
+/** From this count on it must be typed: the button names it, and fewer things need no more. */
+const typedFrom = 10;
+
+/** Confirms something that cannot be taken back, by a button with its count; a larger count must be typed. */
 export function ConfirmCount({ count, action, isBusy = false, onConfirm, onCancel }: ConfirmCountProps): JSX.Element {
   const [typed, setTyped] = useState("");
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
-  const isRight = typed.trim() === String(count);
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => (field.current ?? button.current)?.focus(), []);
+  const isTyped = mustType(count);
+  const isRight = !isTyped || typed.replaceAll(/[\s,]/gu, "") === String(count);
   const confirm = (event: SubmitEvent): void => {
     event.preventDefault();
     if (isRight && !isBusy) onConfirm();
   };
   return (
     <form class="confirm" onSubmit={confirm}>
-      <label>
-        <span>
-          Type <strong>{count}</strong> to confirm
-        </span>
-        <input
-          ref={field}
-          inputMode="numeric"
-          autoComplete="off"
-          maxLength={12}
-          value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-        />
-      </label>
-      <button type="submit" class="danger" disabled={!isRight || isBusy}>
+      {isTyped ? (
+        <label>
+          <span>
+            Enter <strong>{count}</strong> to confirm
+          </span>
+          <input
+            ref={field}
+            inputMode="numeric"
+            autoComplete="off"
+            maxLength={12}
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+        </label>
+      ) : null}
+      <button ref={button} type="submit" class="danger" disabled={!isRight || isBusy}>
         {action}
       </button>
       {onCancel === undefined ? null : (
@@ -46,4 +53,9 @@ export function ConfirmCount({ count, action, isBusy = false, onConfirm, onCance
       )}
     </form>
   );
+}
+
+/** Whether a count must be typed. */
+export function mustType(count: number): boolean {
+  return count >= typedFrom;
 }

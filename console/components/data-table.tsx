@@ -26,14 +26,23 @@ export interface DataTableProps<Row> {
   readonly empty?: ComponentChildren;
   /** On narrow screens, rows are cards with the columns marked for them. @default the table scrolls */
   readonly isCards?: boolean;
+  /** Class of the table's frame, for the style sheet. `labelled`: cards name their values. @default none */
+  readonly look?: string;
+  /** Marks the row that the address names. */
+  readonly isCurrent?: (row: Row) => boolean;
 }
 
 /** A table. On narrow screens it scrolls by itself, also by keyboard. */
 export function DataTable<Row>(props: DataTableProps<Row>): JSX.Element {
-  const { caption, showsCaption = false, columns, rows, rowKey, empty, isCards = false } = props;
+  const { caption, showsCaption = false, columns, rows, rowKey, empty, isCards = false, look = "", isCurrent } = props;
   if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
   return (
-    <div class={isCards ? "table-wrap card-rows" : "table-wrap"} role="region" aria-label={caption} tabIndex={0}>
+    <div
+      class={`table-wrap${isCards ? " card-rows" : ""} ${look}`.trim()}
+      role="region"
+      aria-label={caption}
+      tabIndex={0}
+    >
       <table>
         <caption class={showsCaption ? "" : "hidden"}>{caption}</caption>
         <thead>
@@ -52,7 +61,9 @@ export function DataTable<Row>(props: DataTableProps<Row>): JSX.Element {
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={rowKey(row)}>{columns.map((column, index) => cellOf(column, row, index === 0))}</tr>
+            <tr key={rowKey(row)} {...(isCurrent?.(row) === true ? { "aria-current": "true" as const } : {})}>
+              {columns.map((column, index) => cellOf(column, row, index === 0))}
+            </tr>
           ))}
         </tbody>
       </table>

@@ -7,7 +7,7 @@ import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { Link } from "../router/router.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
 import { AttemptDetails } from "./attempt-details.tsx";
-import { resultText, waitWhy } from "./failures-first.ts";
+import { resultText, shownState, waitWhy } from "./failures-first.ts";
 import { scaleOf } from "./waterfall.tsx";
 
 /** Attempts that are shown at once; a replayed event may have many. */
@@ -23,7 +23,7 @@ interface DeliverySectionProps {
 
 /** A delivery in a line; opened, with its attempts, the newest first. */
 export function DeliverySection({ delivery, event, isOpen, onToggle }: DeliverySectionProps): JSX.Element {
-  const { partner, state, attempts } = delivery;
+  const { partner, attempts } = delivery;
   const last = attempts.at(-1);
   const result = resultText({ ...delivery, status: last?.status ?? null, attempts: attempts.length });
   const toggle = (click: MouseEvent): void => {
@@ -34,7 +34,7 @@ export function DeliverySection({ delivery, event, isOpen, onToggle }: DeliveryS
     <details class="delivery" open={isOpen}>
       <summary onClick={toggle}>
         <h3>{partner}</h3>
-        <Badge state={state} />
+        <Badge state={shownState(delivery)} />
         <span class="quiet">{result}</span>
         <span class="number">{last === undefined ? "" : formatMs(last.duration_ms)}</span>
         {last === undefined ? <span /> : <Timestamp at={last.at} />}

@@ -1,11 +1,12 @@
 import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { Empty } from "../components/empty.tsx";
+import { formatWord } from "../components/format.ts";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 import { EventLink, partnerPath } from "../webhooks/links.tsx";
 import { Badge } from "../components/badge.tsx";
-import { countStates, failuresFirst, resultText } from "./failures-first.ts";
+import { countStates, failuresFirst, resultText, shownState } from "./failures-first.ts";
 import { changedQuery, pathTo } from "../router/place.ts";
 
 interface EventTableProps {
@@ -16,6 +17,8 @@ interface EventTableProps {
 }
 
 const headers = ["Event", "Accepted", "Deliveries", "Partner, last result", "Type", "Tenant"];
+/** Characters of states that fit a line. */
+const lineLengthMax = 26;
 /** Rows whose deliveries the address can name. */
 const openMax = 20;
 
@@ -132,13 +135,24 @@ function NoEvents({ isFiltered, hasMore }: Omit<EventTableProps, "rows">): JSX.E
 /** Numbers of deliveries by state, failures first: `1 dead`, `9 delivered`. */
 function DeliveryCounts({ deliveries }: { readonly deliveries: readonly DeliverySummary[] }): JSX.Element {
   if (deliveries.length === 0) return <span class="quiet">no deliveries</span>;
+  const { shown, others } = fitting(countStates(deliveries));
   return (
     <>
-      {countStates(deliveries).map(([state, count]) => (
-        <Badge key={state} state={state} label={`${count} ${state.replaceAll("_", " ")}`} />
+      {shown.map(({ state, label }) => (
+        <Badge key={state} state={state} label={label} />
       ))}
+      {others === 0 ? null : <span class="quiet">+{others}</span>}
     </>
   );
+}
+
+/** The first states that fit a line, and how many deliveries have another one. */
+export function fitting(counts: ReturnType<typeof countStates>) {
+  const labels = counts.map(([state, count]) => ({ state, count, label: `${count} ${formatWord(state)}` }));
+  let length = 0;
+  const shown = labels.filter(({ label }, index) => (length += label.length) <= lineLengthMax || index === 0);
+  const others = labels.slice(shown.length).reduce((sum, { count }) => sum + count, 0);
+  return { shown, others };
 }
 
 interface FirstDeliveryProps {
@@ -170,10 +184,10 @@ function DeliveryList({ eventId, deliveries }: DeliveryListProps): JSX.Element {
   return (
     <ul class="plain delivery-list" aria-label={`Deliveries of ${eventId}`}>
       {failuresFirst(deliveries).map((delivery) => {
-        const { partner, state } = delivery;
+        const { partner } = delivery;
         return (
           <li key={partner}>
-            <Badge state={state} />
+            <Badge state={shownState(delivery)} />
             <Link to={deliveryPath(eventId, partner)} label={`Delivery of ${eventId} to ${partner}`}>
               {partner}
             </Link>

@@ -14,6 +14,23 @@ const ranks: Readonly<Record<DeliveryState, number>> = {
 interface Stated {
   readonly partner: string;
   readonly state: DeliveryState;
+  /** Undefined from servers of earlier versions. */
+  readonly waiting?: DeliverySummary["waiting"] | undefined;
+}
+
+/** States of a partner that are shown for a delivery that it keeps waiting. */
+const waitStates: Readonly<Record<string, string>> = {
+  disabled: "disabled",
+  circuit_open: "circuit_open",
+  held: "held",
+  keyless: "held",
+  rate_limited: "rate_limited",
+  paused: "paused",
+};
+
+/** The state of a delivery as people see it: that of its partner while this keeps it waiting. */
+export function shownState({ state, waiting = null }: Pick<Stated, "state" | "waiting">): string {
+  return (state === "in_delivery" && waiting !== null ? waitStates[waiting.kind] : undefined) ?? state;
 }
 
 /** Deliveries, failures first, then by partner. @param partner that comes first in any state */
@@ -25,14 +42,10 @@ export function failuresFirst<Delivery extends Stated>(
   return deliveries.toSorted((a, b) => rank(a) - rank(b) || a.partner.localeCompare(b.partner));
 }
 
-/** Numbers of deliveries by state, failures first. */
-export function countStates(
-  deliveries: readonly Stated[],
-): readonly (readonly [state: DeliveryState, count: number])[] {
-  return (Object.keys(ranks) as DeliveryState[]).flatMap((state) => {
-    const count = deliveries.filter((delivery) => delivery.state === state).length;
-    return count === 0 ? [] : [[state, count] as const];
-  });
+/** Numbers of deliveries by the state that is shown, failures first. */
+export function countStates(deliveries: readonly Stated[]): readonly (readonly [state: string, count: number])[] {
+  const counts = Map.groupBy(failuresFirst(deliveries), shownState);
+  return [...counts].map(([state, some]) => [state, some.length] as const);
 }
 
 /** Whether a delivery ended without success. */
@@ -41,10 +54,7 @@ export function isFailed({ state }: Pick<Stated, "state">): boolean {
 }
 
 /** What the last result of a delivery is told from. */
-type LastResult = Pick<DeliverySummary, "state" | "reason" | "status" | "attempts"> & {
-  /** Undefined from servers of earlier versions. */
-  readonly waiting?: DeliverySummary["waiting"] | undefined;
-};
+type LastResult = Pick<DeliverySummary, "state" | "reason" | "status" | "attempts"> & Pick<Stated, "waiting">;
 
 /** The result of the newest attempt and what the delivery waits for: `HTTP 503, 4 attempts`. */
 export function resultText({ state, reason, status, attempts, waiting }: LastResult): string {

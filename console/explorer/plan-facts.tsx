@@ -16,22 +16,21 @@ const cacheWords: Readonly<Record<ExpectedCache, string>> = {
 interface CostProps {
   readonly metric: string;
   readonly plan: PlanAnswer;
+  /** True if the plan lacks a tenant. */
+  readonly isWithoutTenant: boolean;
   /** Headers of the response, once the query ran. */
   readonly headers: Headers | undefined;
 }
 
 /** What a query costs, and what is left for it. */
-export function CostFacts({ metric, plan: { cost, budget, class: name }, headers }: CostProps): JSX.Element {
+export function CostFacts({ metric, plan, isWithoutTenant, headers }: CostProps): JSX.Element {
+  const { cost, budget, class: name } = plan;
   const { remaining, limit, reset_seconds: resetSeconds } = budget;
   const label = `${formatNumber(remaining)} of ${formatNumber(limit)} units left`;
   const actual = costOf(headers);
   return (
     <>
-      <p>
-        {cost === null
-          ? "No estimate: the query is rejected."
-          : `Estimated cost: ${formatCount(cost, "unit")} (points computed by the stores)`}
-      </p>
+      <p>{costText(cost, isWithoutTenant)}</p>
       {actual === undefined ? null : <p>Actual cost: {formatCount(actual, "unit")}</p>}
       <div>
         <Bar
@@ -48,6 +47,12 @@ export function CostFacts({ metric, plan: { cost, budget, class: name }, headers
       <Usage metric={metric} />
     </>
   );
+}
+
+/** The estimate of a query, or why it has none. */
+export function costText(cost: number | null, isWithoutTenant: boolean): string {
+  if (cost !== null) return `Estimated cost: ${formatCount(cost, "unit")} (points computed by the stores)`;
+  return isWithoutTenant ? "Choose a tenant to see the cost." : "No estimate: the query is rejected.";
 }
 
 /** What all queries of the metric cost in a day. */

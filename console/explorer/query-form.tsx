@@ -84,7 +84,7 @@ function AggregationChoice({ entry, agg }: { readonly entry: CatalogEntry; reado
 
 /** The address after another metric was picked: its tenant, region and time range stay. */
 function otherMetric(metric: string): QueryChange {
-  return { metric, agg: null, group_by: null, step: null, downsample: null, page: null, run: null };
+  return { metric, agg: null, group_by: null, step: null, downsample: null, page: null, run: null, hide: null };
 }
 
 function changeOf(values: FormData, { labels }: CatalogEntry): QueryChange {
@@ -97,6 +97,7 @@ function changeOf(values: FormData, { labels }: CatalogEntry): QueryChange {
     ...Object.fromEntries(labels.map((label) => [`filter[${label}]`, text(`filter[${label}]`)])),
     group_by: labels.filter((label) => values.getAll("group_by").includes(label)).join(","),
     page: null,
+    hide: null,
   };
 }
 

@@ -5,10 +5,10 @@ import { useMemo } from "preact/hooks";
 import { Chart } from "../charts/chart.tsx";
 import { Badge } from "../components/badge.tsx";
 import { Empty } from "../components/empty.tsx";
-import { formatCount, formatNumber } from "../components/format.ts";
+import { formatCount, formatNumber, formatSeconds } from "../components/format.ts";
 import { useFormatTime } from "../components/preferences.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
-import type { ExplorerQuery } from "./explorer-query.ts";
+import { secondsOf, type ExplorerQuery } from "./explorer-query.ts";
 import { costOf, freshnessOf } from "./cost-of.ts";
 import { axisUnit, formatOfUnit, pointCountOf, shownSeries } from "./shown-series.ts";
 import { windowChange, windowOf } from "./time-window.ts";
@@ -18,16 +18,19 @@ interface QueryResultProps {
   readonly request: ExplorerQuery;
   readonly response: QueryAnswer;
   readonly headers: Headers | undefined;
+  /** When the response arrived, Unix milliseconds. */
+  readonly atMs: number;
 }
 
 const chartPx = 320;
 
 /** The series of a query: a chart with its legend and its table, and how complete and fresh it is. */
-export function QueryResult({ entry, request, response, headers }: QueryResultProps): JSX.Element {
+export function QueryResult({ entry, request, response, headers, atMs }: QueryResultProps): JSX.Element {
   const state = useQueryState();
   const formatTime = useFormatTime();
   const series = useMemo(() => shownSeries(response), [response]);
   const format = useMemo(() => formatOfUnit(entry.unit), [entry.unit]);
+  const hidden = useMemo(() => new Set(state.query.getAll("hide")), [state.query]);
   const { meta } = response;
   if (series.length === 0) {
     const filters = Object.keys(request.filters).length === 0 ? "" : " with these filters";
@@ -48,13 +51,15 @@ export function QueryResult({ entry, request, response, headers }: QueryResultPr
         heightPx={chartPx}
         isFitted
         legend="table"
+        hidden={hidden}
+        onHidden={(labels) => state.set({ hide: [...labels] }, true)}
         unit={axisUnit(entry.unit)}
         span={windowOf(meta)}
         onZoom={(span) => state.set(windowChange(span))}
         mark={<Incomplete meta={meta} />}
       />
       <SeriesPages meta={meta} />
-      <p class="quiet">{figuresText(response, headers)}</p>
+      <p class="quiet">{figuresText({ response, headers, atMs })}</p>
       {meta.hints === undefined ? null : <p class="hint">{meta.hints.join(" ")}</p>}
     </>
   );
@@ -66,17 +71,22 @@ function Incomplete({ meta: { regions } }: { readonly meta: QueryAnswer["meta"] 
   return missing.length === 0 ? null : <Badge state="partial" label={`Incomplete: ${missing.join(", ")}`} />;
 }
 
-function figuresText(response: QueryAnswer, headers: Headers | undefined): string {
+function figuresText({ response, headers, atMs }: Omit<QueryResultProps, "entry" | "request">): string {
   const { meta, data } = response;
-  const [cost, freshness] = [costOf(headers), freshnessOf(headers)];
+  const [cost, freshness] = [costOf(headers), freshnessOf(headers, Date.parse(meta.to), atMs)];
   const parts = [
     `${formatCount(pointCountOf(response), "point")} of ${formatCount(data.length, "series", "series")}`,
-    `step ${meta.step}`,
+    `step ${stepText(meta.step)}`,
     freshness === undefined ? "" : `newest sample ${freshness} old`,
     cost === undefined ? "" : `cost ${formatCount(cost, "unit")}`,
     meta.infinite_points === undefined ? "" : `${formatCount(meta.infinite_points, "infinite point")} omitted`,
   ];
   return parts.filter((part) => part !== "").join(" · ");
+}
+
+function stepText(step: string): string {
+  const seconds = secondsOf(step);
+  return seconds === undefined ? step : formatSeconds(seconds);
 }
 
 function SeriesPages({ meta }: { readonly meta: QueryAnswer["meta"] }): JSX.Element | null {

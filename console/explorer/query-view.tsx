@@ -44,7 +44,14 @@ export function QueryView({ entry, request, nowMs, onAgain }: QueryViewProps): J
       <div class="explorer-side">
         <Panel title="Cost">
           <Reading read={plan} what="the cost" lines={4}>
-            {(data) => <CostFacts metric={entry.metric_id} plan={data} headers={result.headers} />}
+            {(data) => (
+              <CostFacts
+                metric={entry.metric_id}
+                plan={data}
+                isWithoutTenant={lacksTenant(data)}
+                headers={result.headers}
+              />
+            )}
           </Reading>
         </Panel>
         <Panel title="Query plan">
@@ -65,7 +72,7 @@ interface OutcomeProps extends Pick<QueryViewProps, "entry" | "request"> {
 function Outcome({ entry, request, plan, result, isRun }: OutcomeProps): JSX.Element {
   const refusal = plan.isStale ? undefined : plan.data?.refusal;
   if (plan.data !== undefined && refusal !== undefined && refusal !== null) {
-    return refusal.code === "tenant_required" ? <NoTenant /> : <Rejection plan={plan.data} refusal={refusal} />;
+    return lacksTenant(plan.data) ? <NoTenant /> : <Rejection plan={plan.data} refusal={refusal} />;
   }
   if (!request.runs) return <DryRun />;
   return (
@@ -75,9 +82,16 @@ function Outcome({ entry, request, plan, result, isRun }: OutcomeProps): JSX.Ele
       lines={14}
       suggestion={(suggestion) => <CheaperButton suggestion={suggestion} />}
     >
-      {(data) => <QueryResult {...{ entry, request }} response={data} headers={result.headers} />}
+      {(data) => (
+        <QueryResult {...{ entry, request }} response={data} headers={result.headers} atMs={result.atMs ?? 0} />
+      )}
     </Reading>
   );
+}
+
+/** True for a plan that is rejected because no tenant is chosen yet. */
+export function lacksTenant(plan: PlanAnswer): boolean {
+  return plan.refusal?.code === "tenant_required";
 }
 
 function NoTenant(): JSX.Element {

@@ -151,13 +151,7 @@ function Stores({ health }: HealthProps): JSX.Element {
         { header: "Region", cell: ({ region }) => region },
         { header: "State", cell: ({ state }) => <Badge state={state} /> },
       ]}
-      empty={
-        <Empty
-          title="No stores"
-          why="No metric catalog is applied."
-          next="Apply a MetricCatalog, or check its conditions with kubectl."
-        />
-      }
+      empty={<Empty title="No stores" why="No metric catalog is applied." next="Apply a MetricCatalog." />}
     />
   );
 }

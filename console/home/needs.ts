@@ -1,4 +1,3 @@
-import type { DeliveryStatsRow } from "../../api/delivery-stats.ts";
 import type { Slo } from "../../api/objectives.ts";
 import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import type { DeadLetterCount } from "../../api/replays.ts";
@@ -64,7 +63,7 @@ export function healthNeeds(partners: readonly PartnerSummary[]): readonly Need[
   return partners.flatMap(({ partner, health }) => {
     if (health === undefined || health.kind === "healthy") return [];
     const { kind, reason, since } = health;
-    const parts = [healthReasons[kind], reason === null ? undefined : formatWord(reason)];
+    const parts = [healthReasons[kind], reasonWords(reason)];
     return {
       key: `${kind} ${partner}`,
       state: kind === "circuit_open" ? "open" : kind,
@@ -74,6 +73,12 @@ export function healthNeeds(partners: readonly PartnerSummary[]): readonly Need[
       to: partnerPath(partner),
     };
   });
+}
+
+/** A reason without what the sentence before it has said; undefined if nothing is left. */
+function reasonWords(reason: string | null): string | undefined {
+  if (reason === null || reason === "status_410" || reason === "unresolved") return undefined;
+  return formatWord(reason.replace(/^unresolved: /u, ""));
 }
 
 /** True if the server returns the health of a partner, which is then all that is said about it. */
@@ -86,13 +91,13 @@ export function partnerNeeds(partners: readonly PartnerSummary[]): readonly Need
   return partners
     .filter(({ state }) => Object.hasOwn(stateReasons, state))
     .map(({ partner, state, reason, rejected }) => {
-      const why = reason ?? rejected?.reason;
+      const why = reasonWords(reason ?? rejected?.reason ?? null);
       const text = stateReasons[state] ?? "";
       return {
         key: `${state} ${partner}`,
         state,
         subject: partner,
-        reason: why === undefined ? text : `${text}: ${formatWord(why)}`,
+        reason: why === undefined ? text : `${text}: ${why}`,
         since: null,
         to: partnerPath(partner),
       };
@@ -156,34 +161,4 @@ export function metricsNeeds({ status, stores }: HealthAnswer): readonly Need[] 
   const failing = stores.filter(({ state }) => state === "failing").map(({ name }) => name);
   const reason = failing.length === 0 ? "stores or caches fail" : `failing stores: ${failing.join(", ")}`;
   return [{ key: "metrics", state: status, subject: "Metrics API", reason, since: null, to: "/explorer" }];
-}
-
-/** Attempts below which a share says little. */
-const attemptsMin = 3;
-const failingShare = 0.5;
-/** Intervals of 5 minutes that decide. */
-const latestMs = 15 * 60_000;
-
-/** Partners to which half of the latest attempts or more failed. @param rows the last hour by partner */
-export function failingNeeds(rows: readonly DeliveryStatsRow[], nowMs: number): readonly Need[] {
-  const byPartner = Map.groupBy(rows, ({ partner }) => partner ?? "");
-  return [...byPartner].flatMap(([partner, all]) => {
-    const latest = all.filter(({ at }) => Date.parse(at) > nowMs - latestMs);
-    const attempts = latest.reduce((sum, row) => sum + row.attempts, 0);
-    const failed = attempts - latest.reduce((sum, row) => sum + row.delivered, 0);
-    if (attempts < attemptsMin || failed / attempts < failingShare) return [];
-    const firstGood = all.findLastIndex((row) => row.attempts > 0 && !isFailing(row));
-    return {
-      key: `failing ${partner}`,
-      state: "failing",
-      subject: partner,
-      reason: `${failed} of ${formatCount(attempts, "attempt")} failed in the last 15 min`,
-      since: all[firstGood + 1]?.at ?? null,
-      to: partnerPath(partner),
-    };
-  });
-}
-
-function isFailing({ attempts, delivered }: DeliveryStatsRow): boolean {
-  return (attempts - delivered) / attempts >= failingShare;
 }

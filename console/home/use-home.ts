@@ -15,7 +15,6 @@ import {
   breakerNeeds,
   bySeverity,
   deadLetterNeeds,
-  failingNeeds,
   hasHealth,
   healthNeeds,
   metricsNeeds,
@@ -31,7 +30,6 @@ import { readPartners } from "../api/read-partners.ts";
 export const metricScopes = ["metrics:read", "metrics:read.public"];
 const everySeconds = 30;
 const minuteMs = 60_000;
-const recentMs = 60 * minuteMs;
 
 export type Counts = ListPage<DeadLetterCount, { readonly complete: boolean }>;
 export type KnownPartners = Partners & { readonly all: NonNullable<Partners["all"]> };
@@ -66,7 +64,6 @@ export function useHome(): Home {
   const allowed = (scopes: readonly string[], path: string): string | undefined =>
     mayUse(me, scopes) ? path : undefined;
   const counts = useRead<Counts>(allowed(["webhooks:read"], "/webhooks/dead-letters/counts"), { everySeconds });
-  const recent = useRead<DeliveryStats>(allowed(["webhooks:read"], recentPath(nowMs)), { everySeconds });
   const health = useRead<HealthAnswer>(allowed(metricScopes, "/v1/metrics/health"), { everySeconds });
   const objectives = useObjectives({}, mayUse(me, metricScopes));
   const { today: todayWindow, before: beforeWindow } = twoDays(nowMs);
@@ -77,14 +74,12 @@ export function useHome(): Home {
       needsOf({
         partners,
         counts: counts.data,
-        recent: recent.data,
         health: health.data,
         slos: objectives.read.data,
-        nowMs,
       }),
-    [partners, counts.data, recent.data, health.data, objectives.read.data, nowMs],
+    [partners, counts.data, health.data, objectives.read.data],
   );
-  const reads = [counts, recent, health, today, before, ...(objectives.tenants === undefined ? [] : [objectives.read])];
+  const reads = [counts, health, today, before, ...(objectives.tenants === undefined ? [] : [objectives.read])];
   const refresh = (): void => {
     setTurn(turn + 1);
     for (const read of reads) read.refresh();
@@ -95,7 +90,6 @@ export function useHome(): Home {
   const read = readOf(partners, refresh);
   const unread = [
     ["dead letters", counts],
-    ["recent attempts", recent],
     ["the metrics API", health],
     ["objectives", objectives.read],
   ] as const;
@@ -108,13 +102,6 @@ function hasFailed({ data, problem }: ReadState<unknown>): boolean {
   return data === undefined && problem !== undefined && problem.status !== 404 && problem.status !== 403;
 }
 
-/** By whole intervals, so that equal requests have equal paths. */
-function recentPath(nowMs: number): string {
-  const stepMs = 5 * minuteMs;
-  const from = new Date(Math.floor((nowMs - recentMs) / stepMs) * stepMs).toISOString();
-  return `/webhooks/stats${changedQuery(new URLSearchParams(), { from, step: "5m", group_by: "partner" })}`;
-}
-
 function dayPath(window: { readonly from: string; readonly to: string }): string {
   return `/webhooks/stats${changedQuery(new URLSearchParams(), { ...window, step: "15m" })}`;
 }
@@ -122,22 +109,18 @@ function dayPath(window: { readonly from: string; readonly to: string }): string
 interface Sources {
   readonly partners: Partners;
   readonly counts: Counts | undefined;
-  readonly recent: DeliveryStats | undefined;
   readonly health: HealthAnswer | undefined;
   readonly slos: readonly Slo[] | undefined;
-  readonly nowMs: number;
 }
 
-function needsOf({ partners, counts, recent, health, slos, nowMs }: Sources): readonly Need[] {
+function needsOf({ partners, counts, health, slos }: Sources): readonly Need[] {
   const all = partners.all ?? [];
   const known = new Set(all.filter(hasHealth).map(({ partner }) => partner));
   const breakers = breakerNeeds(partners.details.filter(({ partner }) => !known.has(partner)));
-  const covered = known.union(new Set(breakers.map(({ subject }) => subject)));
   return bySeverity([
     ...healthNeeds(all),
     ...partnerNeeds(all.filter(({ partner }) => !known.has(partner))),
     ...breakers,
-    ...failingNeeds(recent?.data ?? [], nowMs).filter(({ subject }) => !covered.has(subject)),
     ...deadLetterNeeds(counts?.data ?? []),
     ...(health === undefined ? [] : metricsNeeds(health)),
     ...objectiveNeeds(slos ?? []),

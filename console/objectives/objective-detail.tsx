@@ -153,6 +153,8 @@ function Tiers({ objective: { tiers } }: { readonly objective: Slo }): JSX.Eleme
     <Section title="Burn rates">
       <DataTable
         caption="Burn rates by window"
+        isCards
+        look="labelled"
         rows={tiers}
         rowKey={({ long, short }) => `${long.window} ${short.window}`}
         columns={[
@@ -160,10 +162,10 @@ function Tiers({ objective: { tiers } }: { readonly objective: Slo }): JSX.Eleme
             header: "Windows",
             cell: ({ long, short }) => `${windowText(long.window)} and ${windowText(short.window)}`,
           },
-          { header: "State", cell: (tier) => <TierState tier={tier} /> },
-          { header: "Long window", cell: ({ long }) => formatNumber(long.rate), isNumber: true },
+          { header: "State", cell: (tier) => <TierState tier={tier} />, isInCard: true },
+          { header: "Long window", cell: ({ long }) => formatNumber(long.rate), isNumber: true, isInCard: true },
           { header: "Short window", cell: ({ short }) => formatNumber(short.rate), isNumber: true },
-          { header: "Alert above", cell: ({ factor }) => formatNumber(factor), isNumber: true },
+          { header: "Alert above", cell: ({ factor }) => formatNumber(factor), isNumber: true, isInCard: true },
           { header: "Severity", cell: ({ severity }) => severity },
         ]}
       />

@@ -93,12 +93,12 @@ export function ObjectiveTable({ objectives }: { readonly objectives: readonly S
       header: "Objective",
       cell: (one) => <Link to={objectivePath(one, query)}>{one.title ?? one.name}</Link>,
     },
-    { header: "State", cell: ObjectiveStatus },
-    { header: "Budget left", cell: (one) => <BudgetBar objective={one} /> },
+    { header: "State", cell: ObjectiveStatus, isInCard: true },
+    { header: "Budget left", cell: (one) => <BudgetBar objective={one} />, isInCard: true },
     { header: "Current", cell: (one) => <Sli objective={one} />, isNumber: true },
     { header: "Target", cell: ({ objective }) => formatSli(objective), isNumber: true },
     { header: "Burn rate", cell: ({ burn }) => <BurnRates burn={burn} />, isNumber: true },
-    ...(hasTenants ? [{ header: "Tenant", cell: ({ tenant }: Slo) => tenant }] : []),
+    ...(hasTenants ? [{ header: "Tenant", cell: ({ tenant }: Slo) => tenant, isInCard: true }] : []),
     { header: "Domain", cell: ({ domain }) => domain },
     {
       header: "Regions",
@@ -109,6 +109,8 @@ export function ObjectiveTable({ objectives }: { readonly objectives: readonly S
   return (
     <DataTable
       caption="Objectives"
+      isCards
+      look="objective-rows"
       columns={columns}
       rows={worstFirst(objectives)}
       rowKey={({ tenant, domain, name, regions }) => {

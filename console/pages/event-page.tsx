@@ -17,7 +17,7 @@ import { Badge } from "../components/badge.tsx";
 import { pathTo } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
 import { StartReplay } from "../webhooks/start-replay.tsx";
-import { formatNumber } from "../components/format.ts";
+import { formatNumber, formatWord } from "../components/format.ts";
 import { indentJson } from "../events/raw-json.ts";
 import { TextBlock } from "../events/text-block.tsx";
 
@@ -25,7 +25,7 @@ import { TextBlock } from "../events/text-block.tsx";
 const everySecondsOpen = 3;
 const everySecondsEnded = 30;
 
-/** One event: its package, its deliveries and each attempt. */
+/** One event: its deliveries, each attempt, and its payload. */
 export function EventPage({ parameters }: PageProps): JSX.Element {
   const { id = "" } = parameters;
   const { me } = useSession();
@@ -64,7 +64,7 @@ export function EventPage({ parameters }: PageProps): JSX.Element {
           <>
             <EventFacts history={history} />
             <Deliveries history={history} raw={raw} />
-            <PackageSection raw={raw} />
+            <PayloadSection raw={raw} />
           </>
         )}
       </Reading>
@@ -125,7 +125,7 @@ function Deliveries({ history: { deliveries, routed_at: routedAt }, raw }: Deliv
     <Section
       title={`Deliveries (${deliveries.length})`}
       actions={countStates(deliveries).map(([one, count]) => (
-        <Badge key={one} state={one} label={`${count} ${one.replaceAll("_", " ")}`} />
+        <Badge key={one} state={one} label={`${count} ${formatWord(one)}`} />
       ))}
     >
       <div class="delivery-stack">
@@ -149,25 +149,25 @@ function openAtFirst(ordered: EventHistory["deliveries"]): readonly string[] {
   return first !== undefined && (ordered.length === 1 || isFailed(first)) ? [first.partner] : [];
 }
 
-/** Longer packages are shown as they are. */
+/** Longer payloads are shown as they are. */
 const indentedLengthMax = 256 * 1024;
 
-/** The package as the producer sent it. */
-function PackageSection({ raw: { text: raw, isAbsent } }: { readonly raw: RawEvent }): JSX.Element {
+/** The payload as the producer sent it. */
+function PayloadSection({ raw: { text: raw, isAbsent } }: { readonly raw: RawEvent }): JSX.Element {
   const shown = useMemo(() => (raw === undefined || raw.length > indentedLengthMax ? raw : indentJson(raw)), [raw]);
   return (
     <Section
-      title="Package"
+      title="Payload"
       lead={
         raw === undefined
           ? undefined
           : `${formatNumber(new TextEncoder().encode(raw).length)} bytes. Indented for reading; copied as received.`
       }
-      actions={raw === undefined ? undefined : <CopyButton text={raw} what="the package as received" />}
+      actions={raw === undefined ? undefined : <CopyButton text={raw} what="the payload as received" />}
     >
-      {raw === undefined && !isAbsent ? <Skeleton what="the package" lines={6} /> : null}
-      {isAbsent ? <p class="lead">The package cannot be shown as it was received. Reload the page.</p> : null}
-      {shown === undefined ? null : <TextBlock text={shown} what="The package" />}
+      {raw === undefined && !isAbsent ? <Skeleton what="the payload" lines={6} /> : null}
+      {isAbsent ? <p class="lead">The payload cannot be shown as it was received. Reload the page.</p> : null}
+      {shown === undefined ? null : <TextBlock text={shown} what="The payload" />}
     </Section>
   );
 }

@@ -44,6 +44,7 @@ function PartnerTable({ rows: { all, isComplete } }: { readonly rows: PartnerRow
         rowKey={({ partner }) => partner}
         standard="health"
         isCards
+        look="partner-rows"
         empty={all.length > 0 || state.get("search") !== "" ? <NoMatch /> : <NoPartners />}
       />
     </>
@@ -117,7 +118,7 @@ const columns: readonly SortedColumn<PartnerSummary>[] = [
   },
   {
     name: "success",
-    header: "Success, 24 h",
+    header: "Success, 24\u00a0h",
     isNumber: true,
     value: ({ recent }) => recent?.success_rate,
     cell: ({ recent }) => formatShare(recent?.success_rate),
@@ -125,7 +126,7 @@ const columns: readonly SortedColumn<PartnerSummary>[] = [
   },
   {
     name: "p95",
-    header: "p95, 24 h",
+    header: "p95, 24\u00a0h",
     isNumber: true,
     value: ({ recent }) => recent?.p95_ms,
     cell: ({ recent }) => formatMs(recent?.p95_ms),

@@ -31,7 +31,7 @@ export function PreviewPage(): JSX.Element {
   return (
     <Page
       title="Preview of an edit"
-      lead="Compares edited resources with the applied configuration. It changes nothing; kubectl applies an edit."
+      lead="Compares edited resources with the applied configuration. It changes nothing."
     >
       <form class="preview-form" onSubmit={(event) => void start(event)}>
         <ManifestField
@@ -113,8 +113,7 @@ function ManifestField({ text, onText }: ManifestFieldProps): JSX.Element {
         }}
       />
       <p id={`${id}-hint`} class="hint">
-        WebhookPartner, MetricCatalog and QueryClassQuota objects, as kubectl takes them. Leave Secrets out. Files can
-        be dropped here.
+        WebhookPartner, MetricCatalog and QueryClassQuota objects, without Secrets. Files can be dropped here.
       </p>
       <label class="file">
         <span class="hint">Or choose files</span>

@@ -9,6 +9,7 @@ import { formatNumber, formatSeconds } from "../components/format.ts";
 import { Page, Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import type { Tone } from "../components/badge.tsx";
+import { Link, useQueryState } from "../router/router.tsx";
 
 const everySeconds = 5;
 
@@ -28,7 +29,6 @@ export function QuotasPage(): JSX.Element {
 }
 
 const columns: readonly Column<QuotaRow>[] = [
-  { header: "Quota", cell: ({ name }) => name },
   {
     header: "Left",
     cell: (row) => (
@@ -39,17 +39,26 @@ const columns: readonly Column<QuotaRow>[] = [
       />
     ),
   },
-  { header: "Available", cell: ({ left }) => formatNumber(left), isNumber: true },
-  { header: "Limit", cell: ({ most }) => formatNumber(most), isNumber: true },
-  { header: "Refill", cell: ({ refill }) => refill },
+  { header: "Available", cell: ({ left }) => formatNumber(left), isNumber: true, isInCard: true },
+  { header: "Limit", cell: ({ most }) => formatNumber(most), isNumber: true, isInCard: true },
+  { header: "Refill", cell: ({ refill }) => refill, isInCard: true },
 ];
 
+/** Each row has an address. */
+function nameColumn(pathOf: (name: string) => string): Column<QuotaRow> {
+  return { header: "Quota", cell: ({ name }) => <Link to={pathOf(name)}>{name}</Link> };
+}
+
 function ClassSection({ quota }: { readonly quota: Quota }): JSX.Element {
+  const { get, to } = useQueryState();
   return (
     <Section title={`Class ${quota.class}`} lead={`Shared by all requests of the client ${quota.client}.`}>
       <DataTable
         caption={`Limits of class ${quota.class}`}
-        columns={columns}
+        isCards
+        look="labelled"
+        columns={[nameColumn((name) => to({ class: quota.class, quota: name })), ...columns]}
+        isCurrent={({ name }) => get("class") === quota.class && get("quota") === name}
         rows={quotaRows(quota)}
         rowKey={({ name }) => name}
       />

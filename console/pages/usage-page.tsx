@@ -39,7 +39,7 @@ export function UsagePage(): JSX.Element {
         fields={groupNames.map((name) => ({
           name,
           label: groupLabels[name],
-          ...(name === "class" ? { placeholder: "A, B or C" } : {}),
+          ...(name === "class" ? { placeholder: "A, B or C" } : { placeholder: "any" }),
         }))}
       />
       <Reading read={read} what="the usage" lines={10}>
@@ -113,7 +113,7 @@ function UsageView({ response: { data, meta }, groups }: ViewProps): JSX.Element
           ["Cost units", formatNumber(total.cost)],
         ]}
       />
-      <DataTable caption="Usage" columns={columns} rows={data} rowKey={keyOf} />
+      <DataTable caption="Usage" isCards look="labelled" columns={columns} rows={data} rowKey={keyOf} />
     </>
   );
 }
@@ -153,16 +153,17 @@ function useColumns(groups: readonly Group[], cost: number): readonly Column<Usa
   };
   return [
     ...groups.map((group) => ({ header: groupLabels[group], cell: (item: UsageItem) => nameOf(group, item) })),
-    { header: "Requests", cell: (item) => formatNumber(item.requests), isNumber: true },
+    { header: "Requests", cell: (item) => formatNumber(item.requests), isNumber: true, isInCard: true },
     { header: "Points", cell: (item) => formatNumber(item.points), isNumber: true },
     { header: "From caches", cell: (item) => formatShare(item.cache_share), isNumber: true },
     { header: "Transfer", cell: (item) => formatBytes(item.bytes), isNumber: true },
     { header: "Expected cost", cell: (item) => formatNumber(item.cost_estimate), isNumber: true },
-    { header: "Cost units", cell: (item) => formatNumber(item.cost), isNumber: true },
+    { header: "Cost units", cell: (item) => formatNumber(item.cost), isNumber: true, isInCard: true },
     {
       header: "Share of cost",
       cell: (item) => formatShare(cost === 0 ? null : item.cost / cost),
       isNumber: true,
+      isInCard: true,
     },
   ];
 }

@@ -15,9 +15,9 @@ const everySeconds = 30;
 
 const columns: readonly Column<TimelineItem>[] = [
   { header: "Time", cell: ({ at }) => <Timestamp at={at} /> },
-  { header: "Age", cell: ({ at }) => <Timestamp at={at} shows="age" /> },
-  { header: "State", cell: ({ state }) => <Badge state={state} /> },
-  { header: "Event", cell: ({ text }) => text },
+  { header: "Age", cell: ({ at }) => <Timestamp at={at} shows="age" />, isInCard: true },
+  { header: "State", cell: ({ state }) => <Badge state={state} />, isInCard: true },
+  { header: "Event", cell: ({ text }) => text, isInCard: true },
 ];
 
 /** A folder has no conditions. */
@@ -43,6 +43,7 @@ export function TimelineSection({ partner }: { readonly partner: PartnerDetail }
     >
       <DataTable
         caption="Timeline"
+        isCards
         columns={columns}
         rows={items}
         rowKey={({ at, text }) => `${at} ${text}`}

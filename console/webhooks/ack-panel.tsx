@@ -1,6 +1,6 @@
 import type { Ack, DeadLetter } from "../../api/replays.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../components/announcer.tsx";
 import { ProblemNotice } from "../components/problem-notice.tsx";
@@ -19,6 +19,9 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
   const { isSending, problem, response, send } = useSend<Ack>();
   const announce = useAnnounce();
   const [note, setNote] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+  // The row of the button may be far below.
+  useEffect(() => field.current?.focus(), []);
   const { event_id: id, partner, tenant } = letter;
   const acknowledge = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
@@ -38,7 +41,12 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
         <form class="confirm" onSubmit={(event) => void acknowledge(event)}>
           <label>
             <span>Note (optional)</span>
-            <input value={note} maxLength={noteLengthMax} onInput={(event) => setNote(event.currentTarget.value)} />
+            <input
+              ref={field}
+              value={note}
+              maxLength={noteLengthMax}
+              onInput={(event) => setNote(event.currentTarget.value)}
+            />
           </label>
           <button type="submit" class="danger" disabled={isSending}>
             Acknowledge

@@ -36,6 +36,8 @@ export function DeadLetterCountsSection({ filters, turnMs }: CountsProps): JSX.E
           <>
             <DataTable
               caption="Dead letters by reason"
+              isCards
+              look="labelled"
               columns={columnsFor((reason) => state.to({ reason, cursor: null }))}
               rows={data.toSorted((a, b) => b.count - a.count)}
               rowKey={(row) => row.reason}
@@ -52,9 +54,9 @@ export function DeadLetterCountsSection({ filters, turnMs }: CountsProps): JSX.E
 function columnsFor(pathTo: (reason: string) => string): readonly Column<DeadLetterCount>[] {
   return [
     { header: "Reason", cell: ({ reason }) => <Link to={pathTo(reason)}>{formatWord(reason)}</Link> },
-    { header: "Dead letters", cell: ({ count }) => formatNumber(count), isNumber: true },
-    { header: "Partners", cell: ({ partners }) => formatNumber(partners), isNumber: true },
-    { header: "Oldest", cell: ({ oldest_at: at }) => <Timestamp at={at} shows="age" /> },
+    { header: "Dead letters", cell: ({ count }) => formatNumber(count), isNumber: true, isInCard: true },
+    { header: "Partners", cell: ({ partners }) => formatNumber(partners), isNumber: true, isInCard: true },
+    { header: "Oldest", cell: ({ oldest_at: at }) => <Timestamp at={at} shows="age" />, isInCard: true },
     { header: "Newest", cell: ({ newest_at: at }) => <Timestamp at={at} shows="age" /> },
   ];
 }

@@ -7,7 +7,7 @@ import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../components/announcer.tsx";
 import { ConfirmCount } from "../components/confirm-count.tsx";
 import { Facts } from "../components/data-table.tsx";
-import { formatNumber } from "../components/format.ts";
+import { formatCount, formatNumber } from "../components/format.ts";
 import { ProblemNotice } from "../components/problem-notice.tsx";
 import { pathTo } from "../router/place.ts";
 import { useRouter } from "../router/router.tsx";
@@ -15,10 +15,12 @@ import { useRouter } from "../router/router.tsx";
 /** A body of `POST /webhooks/replay` or `POST /webhooks/dead-letters/redrive`, without `dry_run`. */
 export type ReplayBody = Readonly<Record<string, unknown>>;
 
+type BulkVerb = "Replay" | "Redrive" | "Acknowledge";
+
 interface StartReplayProps {
   readonly path: "/webhooks/replay" | "/webhooks/dead-letters/redrive" | "/webhooks/dead-letters/ack";
-  /** What is done: `Replay` or `Redrive`. */
-  readonly action: string;
+  /** What is done. */
+  readonly action: BulkVerb;
   /** Builds the body when the dry run begins, so that both requests mean the same. @throws Error that a reader gets */
   readonly body: (signal: AbortSignal) => Promise<ReplayBody>;
   /** Begins with the dry run. @default false: a button does */
@@ -33,7 +35,9 @@ interface Tried {
   readonly dryRun: DryRun;
 }
 
-/** A dry run, its count typed, the start; then the page of the replay. */
+const noteLengthMax = 1_024;
+
+/** A dry run, its count confirmed, the start; then the page of the replay. */
 export function StartReplay(props: StartReplayProps): JSX.Element {
   const { path, action, body, what, startsAtOnce = false, onClose } = props;
   const { isSending, problem, send, clear } = useSend<DryRun | Replay>();
@@ -65,9 +69,11 @@ export function StartReplay(props: StartReplayProps): JSX.Element {
     if (begin.current) void tryOut();
     begin.current = false;
   });
+  const [note, setNote] = useState("");
   const start = async (): Promise<void> => {
     if (tried === undefined) return;
-    const response = await send(path, { method: "POST", body: tried.body });
+    const noted = note.trim() === "" ? tried.body : { ...tried.body, note: note.trim() };
+    const response = await send(path, { method: "POST", body: noted });
     if (response !== undefined && "replay_id" in response.body) go(pathTo("replays", response.body.replay_id));
   };
   return (
@@ -88,7 +94,15 @@ export function StartReplay(props: StartReplayProps): JSX.Element {
           </button>
         </div>
       ) : (
-        <TriedOut tried={tried} action={action} isBusy={isSending} onConfirm={() => void start()} onClose={onClose} />
+        <>
+          {action === "Acknowledge" ? (
+            <label class="note-field">
+              <span>Note (optional)</span>
+              <input value={note} maxLength={noteLengthMax} onInput={(event) => setNote(event.currentTarget.value)} />
+            </label>
+          ) : null}
+          <TriedOut tried={tried} action={action} isBusy={isSending} onConfirm={() => void start()} onClose={onClose} />
+        </>
       )}
       <Failures problem={problem} fault={fault} />
     </section>
@@ -97,7 +111,7 @@ export function StartReplay(props: StartReplayProps): JSX.Element {
 
 interface TriedOutProps {
   readonly tried: Tried;
-  readonly action: string;
+  readonly action: BulkVerb;
   readonly isBusy: boolean;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
@@ -133,7 +147,7 @@ function TriedOut({ tried: { dryRun }, action, isBusy, onConfirm, onClose }: Tri
       ) : (
         <ConfirmCount
           count={count}
-          action={`${action} ${deliveries(count)}`}
+          action={bulkLabel(action, count)}
           isBusy={isBusy}
           onConfirm={onConfirm}
           onCancel={onClose}
@@ -171,12 +185,17 @@ export function notesOf({ in_progress, too_old, missing, complete }: DryRun): re
   return [
     ...(in_progress > 0 ? [`${deliveries(in_progress)} in progress: left as they are.`] : []),
     ...(too_old > 0 ? [`${deliveries(too_old)} too old: the partner may have forgotten their ids.`] : []),
-    ...(missing > 0 ? [`${formatNumber(missing)} events are not stored any more.`] : []),
+    ...(missing > 0 ? [`${formatCount(missing, "event is", "events are")} not stored any more.`] : []),
     ...(complete ? [] : ["There are more than a dry run counts; the replay takes those too."]),
   ];
 }
 
+/** The label of the button that starts it. */
+export function bulkLabel(action: BulkVerb, count: number): string {
+  return `${action} ${action === "Replay" ? deliveries(count) : formatCount(count, "dead letter")}`;
+}
+
 /** A number of deliveries in words. */
 function deliveries(count: number): string {
-  return count === 1 ? "1 delivery" : `${formatNumber(count)} deliveries`;
+  return formatCount(count, "delivery", "deliveries");
 }

@@ -3,7 +3,7 @@ import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
 import type { PartnerSummary } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
 import { countStates, failuresFirst, resultText } from "../../console/events/failures-first.ts";
-import { deliveryPath } from "../../console/events/event-table.tsx";
+import { deliveryPath, fitting } from "../../console/events/event-table.tsx";
 import { knownValues } from "../../console/events/use-known-values.ts";
 import { sentBody } from "../../console/events/use-raw-event.ts";
 import { spliceAttempt } from "../../runtime/webhooks/signing/signed-request.ts";
@@ -42,6 +42,27 @@ describe("deliveries of an event", () => {
       ["delivered", 2],
     ]);
     expect(countStates([])).toEqual([]);
+  });
+
+  test("have the state of a partner that keeps them waiting", () => {
+    const waits = (kind: "paused" | "keyless" | "retry") =>
+      deliveryTo(kind, "in_delivery", { waiting: { kind, reason: null, since: null, until: null } });
+    expect(countStates([waits("paused"), waits("keyless"), waits("retry"), deliveryTo("z", "held")])).toEqual([
+      ["held", 2],
+      ["paused", 1],
+      ["in_delivery", 1],
+    ]);
+  });
+
+  test("are counted in a line by their first states, and the others are a number", () => {
+    const { shown, others } = fitting([
+      ["dead", 1],
+      ["circuit_open", 1],
+      ["in_delivery", 12],
+      ["delivered", 3],
+    ]);
+    expect(shown.map(({ label }) => label)).toEqual(["1 dead", "1 circuit open"]);
+    expect(others).toBe(15);
   });
 
   const paused = { kind: "paused", reason: null, since: null, until: null } as const;

@@ -3,6 +3,8 @@ import { foundEntries } from "../../console/explorer/catalog-table.tsx";
 import { clientsText } from "../../console/preview/query-effect.tsx";
 import { readersOf } from "../../console/explorer/metric-usage.ts";
 import type { QueryAnswer } from "../../api/queries.ts";
+import { freshnessOf } from "../../console/explorer/cost-of.ts";
+import { costText } from "../../console/explorer/plan-facts.tsx";
 import { execFileSync } from "node:child_process";
 import { assert, constantFrom, property, string } from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -216,4 +218,18 @@ describe("a command line", () => {
         ` --data-urlencode 'start=1' --data-urlencode 'end=2' 'http://h/prometheus/api/v1/query_range'`,
     );
   });
+});
+
+test("the cost of a query without a tenant asks for one", () => {
+  expect(costText(2_400, false)).toBe("Estimated cost: 2,400 units (points computed by the stores)");
+  expect(costText(null, true)).toBe("Choose a tenant to see the cost.");
+  expect(costText(null, false)).toBe("No estimate: the query is rejected.");
+});
+
+test("the newest sample has an age only in a range that ends now", () => {
+  const headers = new Headers({ "x-data-freshness": "1641s" });
+  const nowMs = Date.UTC(2026, 0, 31);
+  expect(freshnessOf(headers, nowMs - 30_000, nowMs)).toBe("27 min 21 s");
+  expect(freshnessOf(headers, nowMs - 3_600_000, nowMs)).toBeUndefined();
+  expect(freshnessOf(new Headers(), nowMs, nowMs)).toBeUndefined();
 });

@@ -1,5 +1,4 @@
 import type { HealthAnswer } from "../../api/catalog.ts";
-import type { DeliveryStatsRow } from "../../api/delivery-stats.ts";
 import type { Slo } from "../../api/objectives.ts";
 import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import { expect, test } from "vitest";
@@ -7,7 +6,6 @@ import {
   breakerNeeds,
   bySeverity,
   deadLetterNeeds,
-  failingNeeds,
   healthNeeds,
   metricsNeeds,
   objectiveNeeds,
@@ -56,13 +54,17 @@ test("the health of partners has its reason and since when", () => {
     of("b", "paused", null, at(3)),
     of("c", "circuit_open", null, at(5)),
     of("d", "held", "missing_secret", null),
+    of("g", "disabled", "status_410", at(1)),
+    of("h", "held", "unresolved: SecretNotFound: shop/h", at(2)),
     of("e", "failing", "3 of 3 attempts failed in the last 15 min", at(9)),
     partner("f", "paused"),
   ];
   const needs = bySeverity(healthNeeds(partners));
   expect(needs.map(({ state, subject, reason, since }) => [state, `${subject}: ${reason}`, since])).toEqual([
+    ["disabled", "shop/g: the endpoint responded with 410, so nothing is sent", at(1)],
     ["open", "shop/c: the circuit breaker is open", at(5)],
     ["failing", "shop/e: 3 of 3 attempts failed in the last 15 min", at(9)],
+    ["held", "shop/h: deliveries are held: SecretNotFound: shop/h", at(2)],
     ["held", "shop/d: deliveries are held: missing secret", null],
     ["paused", "shop/b: deliveries are paused", at(3)],
   ]);
@@ -93,23 +95,6 @@ test("dead letters need attention, the oldest first, and link to their list", ()
   expect(bySeverity(deadLetterNeeds(counts))).toMatchObject([
     { reason: "1,200 dead letters, x&y=z", since: at(3), to: "/dead-letters?partner=shop%2Fa&reason=x%26y%3Dz" },
     { reason: "1 dead letter, status 422", since: at(9), to: "/dead-letters?partner=shop%2Fa&reason=status_422" },
-  ]);
-});
-
-test("a partner is failing while half of its latest attempts fail, since the first failing interval", () => {
-  const row = (name: string, minute: number, attempts: number, delivered: number): DeliveryStatsRow =>
-    ({ at: at(minute), partner: `shop/${name}`, attempts, delivered }) as DeliveryStatsRow;
-  const rows = [
-    row("a", 0, 9, 9),
-    row("a", 20, 4, 1),
-    row("a", 50, 3, 0),
-    row("b", 20, 4, 0),
-    row("b", 50, 4, 3),
-    row("c", 55, 2, 0),
-    row("d", 10, 5, 0),
-  ];
-  expect(failingNeeds(rows, Date.parse(at(60)))).toMatchObject([
-    { subject: "shop/a", reason: "3 of 3 attempts failed in the last 15 min", since: at(20), to: "/partners/shop/a" },
   ]);
 });
 

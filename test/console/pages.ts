@@ -49,7 +49,7 @@ export const pageRows: readonly PageRow[] = [
     name: "partner",
     path: "/partners/default/north-ledger",
     heading: "default/north-ledger",
-    sees: ["Health", "http://127.0.0.1:", "Circuit breaker", "Responses by class", "name: north-ledger", "HmacV1"],
+    sees: ["Health", "http://127.0.0.1:", "Circuit breaker", "Responses by class", "webhook-partner.yaml", "HmacV1"],
   },
   {
     name: "partner-not-visible",

@@ -265,13 +265,16 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
   test("Home does not claim that all is well if something could not be checked", async () => {
     const tab = await visitor.open();
     await tab.page.route(
-      ({ pathname, search }) => pathname === "/webhooks/stats" && search.includes("group_by"),
+      ({ pathname }) => pathname === "/v1/metrics/health",
       (route) => route.fulfill({ status: 503, json: { title: "Service unavailable", status: 503 } }),
     );
     const none = { data: [], meta: { complete: true } };
     await tab.page.route("**/webhooks/dead-letters/counts", (route) => route.fulfill({ json: none }));
+    await tab.page.route("**/webhooks/partners?*", (route) =>
+      route.fulfill({ json: { data: [], meta: { cursor: null } } }),
+    );
     await tab.page.route("**/v1/metrics/slo?*", (route) => route.fulfill({ json: none }));
-    const sees = ["Not everything could be checked", "The server did not return recent attempts."];
+    const sees = ["Not everything could be checked", "The server did not return the metrics API."];
     await visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees });
     expect(await tab.page.getByText("Nothing needs attention").count()).toBe(0);
     await tab.close();

@@ -149,11 +149,7 @@ async function replayMatches({ installation, open, visit }: ConsoleVisitor): Pro
   await page.getByRole("button", { name: "Dry run" }).click();
   const start = page.getByRole("button", { name: "Replay 1 delivery" });
   await start.waitFor();
-  expect(await start.isDisabled()).toBe(true);
   expect(await tab.audit()).toEqual([]);
-  await page.getByRole("textbox", { name: "Type 1 to confirm" }).fill("2");
-  expect(await start.isDisabled()).toBe(true);
-  await page.getByRole("textbox", { name: "Type 1 to confirm" }).fill("1");
   await start.click();
   await page.waitForURL(/\/console\/replays\/[\w-]+$/u);
   await page.getByText("0 delivered, 1 failed of 1").waitFor();
@@ -210,15 +206,16 @@ async function endDeadLetters({ installation, open, visit }: ConsoleVisitor): Pr
   await page.getByRole("button", { name: "Redrive all that match" }).waitFor();
   await page.getByRole("checkbox", { name: "Select this page" }).check();
   await page.getByRole("button", { name: "Redrive 1 selected" }).click();
-  await page.getByRole("textbox", { name: "Type 1 to confirm" }).fill("1");
-  await page.getByRole("button", { name: "Redrive 1 delivery" }).click();
+  await page.getByRole("button", { name: "Redrive 1 dead letter" }).click();
   await page.getByText("0 delivered, 1 failed of 1").waitFor();
   await visit(tab, { name: "dead-letters", path: "/dead-letters", heading: "Dead letters", sees });
   await page
     .getByRole("button", { name: `Acknowledge ${rejected} for default/north-ledger` })
     .first()
     .click();
-  await page.getByLabel("Note (optional)").fill("paid by hand");
+  const note = page.getByLabel("Note (optional)");
+  expect(await note.evaluate((field) => field === document.activeElement)).toBe(true);
+  await note.fill("paid by hand");
   expect(await tab.audit()).toEqual([]);
   await page.getByRole("button", { name: "Acknowledge", exact: true }).first().click();
   await page.getByText("No dead letters", { exact: true }).waitFor();

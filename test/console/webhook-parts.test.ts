@@ -9,7 +9,8 @@ import { attemptsIn, statsRangeOf, statsRanges, statsSeries, statsWindow } from 
 import { timelineOf } from "../../console/partners/timeline.ts";
 import { formatTime } from "../../console/components/format.ts";
 import { replaySelection } from "../../console/pages/replays-page.tsx";
-import { notesOf, publishedBy } from "../../console/webhooks/start-replay.tsx";
+import { mustType } from "../../console/components/confirm-count.tsx";
+import { bulkLabel, notesOf, publishedBy } from "../../console/webhooks/start-replay.tsx";
 
 const attempt: AttemptHistory = {
   attempt: 1,
@@ -45,6 +46,14 @@ describe("a dry run", () => {
   test("counts what would be sent", () => {
     expect(publishedBy(dryRun)).toBe(5);
     expect(notesOf(dryRun)).toHaveLength(3);
+  });
+
+  test("starts with a button that names what it does, and a large count is typed", () => {
+    expect(bulkLabel("Acknowledge", 1)).toBe("Acknowledge 1 dead letter");
+    expect(bulkLabel("Redrive", 1_200)).toBe("Redrive 1,200 dead letters");
+    expect(bulkLabel("Replay", 1)).toBe("Replay 1 delivery");
+    expect([mustType(9), mustType(10)]).toEqual([false, true]);
+    expect(notesOf(dryRun).at(-1)).toBe("1 event is not stored any more.");
   });
 
   test("says when it does not count all", () => {

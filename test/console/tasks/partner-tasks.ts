@@ -31,7 +31,8 @@ export const partnerTasks: readonly SupportTask[] = [
     run: async (person) => {
       const { page } = person;
       await person.click(page.getByRole("navigation").getByRole("link", { name: "Partners", exact: true }));
-      const first = page.locator("tbody tr").first();
+      // The partner that is not applied comes before it.
+      const first = page.locator("tbody tr").nth(1);
       await person.sees(failing.partner, first);
       await person.sees("failing", first);
       await person.sees("attempts failed in the last 15 min", first);
