@@ -34,6 +34,6 @@ export async function findPartners(
   limit: number,
   signal: AbortSignal,
 ): Promise<readonly PartnerSummary[]> {
-  const query = new URLSearchParams({ search: text, limit: String(limit) });
+  const query = new URLSearchParams({ ...(text === "" ? {} : { search: text }), limit: String(limit) });
   return (await api.read<ListPage<PartnerSummary>>(`/webhooks/partners?${query.toString()}`, signal)).body.data;
 }

@@ -7,9 +7,11 @@ export interface FilterField {
   readonly label: string;
   /** @default "text" */
   readonly kind?: "text" | "select" | "number";
-  /** Of a `select`; the first choice is always "any". */
+  /** Of a `select`, whose first choice is always "any"; of a text, values to offer. */
   readonly options?: readonly (string | { readonly value: string; readonly label: string })[];
   readonly placeholder?: string;
+  /** Receives a text while it is typed. */
+  readonly onType?: (text: string) => void;
 }
 
 interface FilterFormProps {
@@ -46,7 +48,8 @@ export function FilterForm({ fields, action = "Apply" }: FilterFormProps): JSX.E
   );
 }
 
-function inputOf({ name, kind = "text", options = [], placeholder = "" }: FilterField, value: string): JSX.Element {
+function inputOf(field: FilterField, value: string): JSX.Element {
+  const { name, kind = "text", options = [], placeholder = "", onType } = field;
   if (kind === "select") {
     return (
       <select name={name} value={value}>
@@ -62,8 +65,26 @@ function inputOf({ name, kind = "text", options = [], placeholder = "" }: Filter
       </select>
     );
   }
-  const props = { name, value, placeholder, maxLength: valueLengthMax };
-  return kind === "number" ? <input {...props} type="number" /> : <input {...props} type="text" />;
+  const props = { name, defaultValue: value, placeholder, maxLength: valueLengthMax };
+  if (kind === "number") return <input {...props} type="number" />;
+  if (onType === undefined) return <input {...props} type="text" />;
+  return (
+    <>
+      <input
+        {...props}
+        type="text"
+        list={`offered-${name}`}
+        autoComplete="off"
+        onInput={(event) => onType(event.currentTarget.value)}
+      />
+      <datalist id={`offered-${name}`}>
+        {options.map((option) => {
+          const text = typeof option === "string" ? option : option.value;
+          return <option key={text} value={text} />;
+        })}
+      </datalist>
+    </>
+  );
 }
 
 function storedValue(value: FormDataEntryValue | null): string | null {

@@ -35,7 +35,7 @@ export function DeliverySection({ delivery, event, isOpen, onToggle }: DeliveryS
       <summary onClick={toggle}>
         <h3>{partner}</h3>
         <Badge state={shownState(delivery)} />
-        <span class="quiet">{result}</span>
+        <span class="quiet">{delivery.handled === null ? result : `${result}, acknowledged manually`}</span>
         <span class="number">{last === undefined ? "" : formatMs(last.duration_ms)}</span>
         {last === undefined ? <span /> : <Timestamp at={last.at} />}
       </summary>
@@ -47,19 +47,18 @@ export function DeliverySection({ delivery, event, isOpen, onToggle }: DeliveryS
 type DeliveryBodyProps = Pick<DeliverySectionProps, "delivery" | "event">;
 
 function DeliveryBody({ delivery, event }: DeliveryBodyProps): JSX.Element {
-  const { partner, generation, handled, attempts } = delivery;
+  const { partner, generation, attempts } = delivery;
   const newest = attempts.toReversed();
   const shown = newest.slice(0, attemptsShownMax);
   const scaleMs = scaleOf(shown);
-  const why = [
-    ...(handled === null ? [] : ["acknowledged manually"]),
-    ...(generation === undefined || generation === 0 ? [] : [`replayed ${times(generation)}`]),
-  ];
+  const replayed = generation === undefined || generation === 0 ? "" : `replayed ${times(generation)}`;
   return (
     <div class="delivery-body">
       <p class="delivery-line">
-        <Link to={partnerPath(partner)}>Partner page</Link> <span>{why.join(", ")}</span>{" "}
-        <NextAttempt delivery={delivery} /> <Waits delivery={delivery} />
+        <Link to={partnerPath(partner)}>Partner page</Link>
+        <span>{replayed}</span>
+        <NextAttempt delivery={delivery} />
+        <Waits delivery={delivery} />
       </p>
       {shown.length === 0 ? (
         <Empty title="No attempt yet" why={noAttemptWhy(delivery)} />

@@ -4,6 +4,7 @@ import { formatWord } from "../components/format.ts";
 import { TimeRangePicker } from "../components/time-range.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 import { eventFields, type EventField } from "./event-filters.ts";
+import { usePartnerNames } from "../api/use-partner-names.ts";
 import type { KnownValues } from "./use-known-values.ts";
 
 const valueLengthMax = 512;
@@ -11,6 +12,10 @@ const valueLengthMax = 512;
 /** Time range and filters in one row. Each applies at once and is in the address; the list starts at its first page. */
 export function FilterBar({ known }: { readonly known: KnownValues }): JSX.Element {
   const state = useQueryState();
+  const [typed, setTyped] = useState("");
+  // The known ones are the first of many.
+  const found = usePartnerNames(typed);
+  const offered: KnownValues = { ...known, partner: [...new Set([...found, ...(known["partner"] ?? [])])] };
   const isFiltered = eventFields.some(({ name }) => state.get(name) !== "");
   const none = Object.fromEntries(["cursor", ...eventFields.map(({ name }) => name)].map((name) => [name, null]));
   return (
@@ -20,8 +25,9 @@ export function FilterBar({ known }: { readonly known: KnownValues }): JSX.Eleme
         <FieldInput
           key={field.name}
           field={field}
-          known={known[field.name] ?? []}
+          known={offered[field.name] ?? []}
           value={state.get(field.name)}
+          onType={field.name === "partner" ? setTyped : undefined}
           onApply={(value) => state.set({ [field.name]: value, cursor: null })}
         />
       ))}
@@ -34,10 +40,11 @@ interface FieldInputProps {
   readonly field: EventField;
   readonly known: readonly string[];
   readonly value: string;
+  readonly onType: ((text: string) => void) | undefined;
   readonly onApply: (value: string) => void;
 }
 
-function FieldInput({ field, known, value, onApply }: FieldInputProps): JSX.Element {
+function FieldInput({ field, known, value, onType, onApply }: FieldInputProps): JSX.Element {
   const { name, label, placeholder = "any", options } = field;
   const [typed, setTyped] = useState(value);
   useEffect(() => setTyped(value), [value]);
@@ -73,6 +80,7 @@ function FieldInput({ field, known, value, onApply }: FieldInputProps): JSX.Elem
         spellcheck={false}
         onInput={(event) => {
           setTyped(event.currentTarget.value);
+          onType?.(event.currentTarget.value);
           if (isChoice(event)) apply(event.currentTarget.value);
         }}
         onChange={(event) => apply(event.currentTarget.value)}

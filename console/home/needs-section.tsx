@@ -5,6 +5,8 @@ import { formatNumber } from "../components/format.ts";
 import { Section } from "../components/page.tsx";
 import { Reading, Skeleton } from "../components/reading.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
+import { healthCounts } from "../partners/health-kind.ts";
+import { changedQuery } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 import type { Need } from "./needs.ts";
 import type { Home, KnownPartners } from "./use-home.ts";
@@ -76,7 +78,7 @@ function NeedList({ needs }: { readonly needs: readonly Need[] }): JSX.Element {
   );
 }
 
-/** How many partners there are in which state. */
+/** How many partners have which health. */
 export function PartnersSection({ home: { partners } }: { readonly home: Home }): JSX.Element | null {
   // The section above says why they cannot be read.
   if (partners.data === undefined && partners.problem !== undefined) return null;
@@ -99,16 +101,20 @@ function PartnerCounts({ partners: { all, isComplete } }: { readonly partners: K
       />
     );
   }
-  const states = new Set(["active", ...all.map(({ state }) => state).toSorted()]);
+  const counts = healthCounts(all);
   return (
     <>
       <ul class="plain cards home-cards">
-        {[...states].map((state) => (
-          <li class="card" key={state}>
+        {counts.map(([kind, count]) => (
+          <li class="card" key={kind}>
             <h3>
-              <Badge state={state} />
+              <Badge state={kind} />
             </h3>
-            <div class="figure">{formatNumber(all.filter((partner) => partner.state === state).length)}</div>
+            <div class="figure">
+              <Link to={`/partners${changedQuery(new URLSearchParams(), { health: kind })}`}>
+                {formatNumber(count)}
+              </Link>
+            </div>
           </li>
         ))}
       </ul>

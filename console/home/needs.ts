@@ -27,6 +27,7 @@ const severity = [
   "rejected",
   "disabled",
   "open",
+  "circuit_open",
   "failing",
   "critical",
   "dead",
@@ -66,7 +67,7 @@ export function healthNeeds(partners: readonly PartnerSummary[]): readonly Need[
     const parts = [healthReasons[kind], reasonWords(reason)];
     return {
       key: `${kind} ${partner}`,
-      state: kind === "circuit_open" ? "open" : kind,
+      state: kind,
       subject: partner,
       reason: parts.filter((part) => part !== undefined).join(": "),
       since,
@@ -135,18 +136,24 @@ export function deadLetterNeeds(counts: readonly DeadLetterCount[]): readonly Ne
     }));
 }
 
-/** Objectives whose error budget is spent too fast. */
-export function objectiveNeeds(objectives: readonly Slo[]): readonly Need[] {
-  return objectives
-    .filter(({ status }) => status === "critical" || status === "increasing")
-    .map((objective) => ({
-      key: `objective ${objectivePath(objective, new URLSearchParams())}`,
-      state: objective.status,
-      subject: `${objective.title ?? objective.name} (${objective.tenant})`,
-      reason: budgetText(budgetLeft(objective)),
-      since: null,
-      to: objectivePath(objective, new URLSearchParams()),
-    }));
+/** True if the error budget of an objective is spent too fast. */
+export function isBurningFast({ status }: Slo): boolean {
+  return status === "critical" || status === "increasing";
+}
+
+/** Objectives whose error budget is spent too fast. @param since since when, by the path of the objective */
+export function objectiveNeeds(
+  objectives: readonly Slo[],
+  since: ReadonlyMap<string, string> = new Map(),
+): readonly Need[] {
+  return objectives.filter(isBurningFast).map((objective) => ({
+    key: `objective ${objectivePath(objective, new URLSearchParams())}`,
+    state: objective.status,
+    subject: `${objective.title ?? objective.name} (${objective.tenant})`,
+    reason: budgetText(budgetLeft(objective)),
+    since: since.get(objectivePath(objective, new URLSearchParams())) ?? null,
+    to: objectivePath(objective, new URLSearchParams()),
+  }));
 }
 
 function budgetText(left: number | undefined): string {

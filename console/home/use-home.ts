@@ -1,6 +1,6 @@
 import type { HealthAnswer } from "../../api/catalog.ts";
 import type { DeliveryStats } from "../../api/delivery-stats.ts";
-import type { Slo } from "../../api/objectives.ts";
+import type { Slo, SloHistoryAnswer } from "../../api/objectives.ts";
 import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import type { DeadLetterCount } from "../../api/replays.ts";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -8,6 +8,7 @@ import { mayUse, useSession } from "../api/session-context.ts";
 import type { ListPage } from "../api/types.ts";
 import { type ReadState, useRead } from "../api/use-read.ts";
 import { useNow } from "../components/timestamp.tsx";
+import { fallingSince, historyPath, objectivePath, worstFirst } from "../objectives/objective-view.ts";
 import { type Objectives, useObjectives } from "../objectives/use-objectives.ts";
 import { changedQuery, pathTo } from "../router/place.ts";
 import { twoDays } from "./delivery-day.ts";
@@ -17,6 +18,7 @@ import {
   deadLetterNeeds,
   hasHealth,
   healthNeeds,
+  isBurningFast,
   metricsNeeds,
   type Need,
   objectiveNeeds,
@@ -69,6 +71,7 @@ export function useHome(): Home {
   const { today: todayWindow, before: beforeWindow } = twoDays(nowMs);
   const today = useRead<DeliveryStats>(allowed(["webhooks:read"], dayPath(todayWindow)), { everySeconds: 60 });
   const before = useRead<DeliveryStats>(allowed(["webhooks:read"], dayPath(beforeWindow)));
+  const burningSince = useBurningSince(objectives.read.data);
   const needs = useMemo(
     () =>
       needsOf({
@@ -76,8 +79,9 @@ export function useHome(): Home {
         counts: counts.data,
         health: health.data,
         slos: objectives.read.data,
+        burningSince,
       }),
-    [partners, counts.data, health.data, objectives.read.data],
+    [partners, counts.data, health.data, objectives.read.data, burningSince],
   );
   const reads = [counts, health, today, before, ...(objectives.tenants === undefined ? [] : [objectives.read])];
   const refresh = (): void => {
@@ -102,6 +106,28 @@ function hasFailed({ data, problem }: ReadState<unknown>): boolean {
   return data === undefined && problem !== undefined && problem.status !== 404 && problem.status !== 403;
 }
 
+/**
+ * Since when the budgets of the first burning objectives fall, by the path of the objective. A failed read leaves the
+ * age out; the page of the objective says why.
+ */
+function useBurningSince(slos: readonly Slo[] | undefined): ReadonlyMap<string, string> {
+  const [first, second, third] = useMemo(() => worstFirst((slos ?? []).filter(isBurningFast)), [slos]);
+  const [one, two, three] = [useSince(first), useSince(second), useSince(third)];
+  return useMemo(
+    () => new Map([one, two, three].flatMap((since) => (since === undefined ? [] : [since]))),
+    [one?.[1], two?.[1], three?.[1], first, second, third],
+  );
+}
+
+function useSince(objective: Slo | undefined): readonly [path: string, since: string] | undefined {
+  const none = new URLSearchParams();
+  const { data, isStale } = useRead<SloHistoryAnswer>(
+    objective === undefined ? undefined : historyPath(objective, none),
+  );
+  const since = data === undefined || isStale ? undefined : fallingSince(data.data);
+  return objective === undefined || since === undefined ? undefined : [objectivePath(objective, none), since];
+}
+
 function dayPath(window: { readonly from: string; readonly to: string }): string {
   return `/webhooks/stats${changedQuery(new URLSearchParams(), { ...window, step: "15m" })}`;
 }
@@ -111,9 +137,10 @@ interface Sources {
   readonly counts: Counts | undefined;
   readonly health: HealthAnswer | undefined;
   readonly slos: readonly Slo[] | undefined;
+  readonly burningSince: ReadonlyMap<string, string>;
 }
 
-function needsOf({ partners, counts, health, slos }: Sources): readonly Need[] {
+function needsOf({ partners, counts, health, slos, burningSince }: Sources): readonly Need[] {
   const all = partners.all ?? [];
   const known = new Set(all.filter(hasHealth).map(({ partner }) => partner));
   const breakers = breakerNeeds(partners.details.filter(({ partner }) => !known.has(partner)));
@@ -123,7 +150,7 @@ function needsOf({ partners, counts, health, slos }: Sources): readonly Need[] {
     ...breakers,
     ...deadLetterNeeds(counts?.data ?? []),
     ...(health === undefined ? [] : metricsNeeds(health)),
-    ...objectiveNeeds(slos ?? []),
+    ...objectiveNeeds(slos ?? [], burningSince),
   ]);
 }
 

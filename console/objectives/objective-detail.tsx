@@ -10,7 +10,6 @@ import { formatNumber, formatSeconds, formatShare } from "../components/format.t
 import { Timestamp } from "../components/timestamp.tsx";
 import { Section } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
-import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { MetricSection } from "./metric-section.tsx";
 import { BudgetBar, Corrections, ObjectiveStatus, Sli } from "./objective-table.tsx";
@@ -20,8 +19,8 @@ import {
   explorerPath,
   fallingSince,
   formatSli,
+  historyPath,
   isBurning,
-  narrowing,
   windowText,
 } from "./objective-view.ts";
 import { RegionBurn } from "./region-burn.tsx";
@@ -117,10 +116,9 @@ function StatusLink({ objective: { name, domain, tenant } }: { readonly objectiv
   return <a href={`/status/${encodeURIComponent(tenant)}`}>/status/{tenant}</a>;
 }
 
-function useHistory({ name, domain, tenant }: Slo): ReadState<SloHistoryAnswer> {
+function useHistory(objective: Slo): ReadState<SloHistoryAnswer> {
   const { query } = useQueryState();
-  const text = changedQuery(new URLSearchParams(), { slo: name, ...narrowing(query), domain, tenant });
-  return useRead<SloHistoryAnswer>(`/v1/metrics/slo/history${text}`);
+  return useRead<SloHistoryAnswer>(historyPath(objective, query));
 }
 
 function BurnDown({ history }: { readonly history: ReadState<SloHistoryAnswer> }): JSX.Element {

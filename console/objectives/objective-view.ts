@@ -42,6 +42,15 @@ export function objectivePath({ name, domain, tenant, regions }: Slo, query: URL
   return pathTo("slos", name) + changedQuery(new URLSearchParams(), { ...narrowing(query), ...place, domain, tenant });
 }
 
+/** Where the API has the budget of an objective over time. */
+export function historyPath(objective: Slo, query: URLSearchParams): string {
+  const { name: slo, domain, tenant, regions } = objective;
+  const [only, ...others] = regions.map(({ region }) => region);
+  const place = only === undefined || others.length > 0 ? {} : { region: only };
+  const text = changedQuery(new URLSearchParams(), { slo, ...narrowing(query), ...place, domain, tenant });
+  return `/v1/metrics/slo/history${text}`;
+}
+
 /** States of objectives, the worst first. */
 export const statesByRank: SloStatesByRank = [
   "critical",

@@ -17,7 +17,7 @@ export function RegionBurn({ objective }: { readonly objective: Slo }): JSX.Elem
   if (regions.length < 2) return null;
   return (
     <Section title="By region">
-      <div class="table-wrap" role="region" aria-label="The objective by region" tabIndex={0}>
+      <div class="table-wrap card-rows labelled" role="region" aria-label="The objective by region" tabIndex={0}>
         <table>
           <caption class="hidden">The objective by region</caption>
           <thead>
@@ -61,21 +61,23 @@ function RegionRow({ objective, region }: RegionRowProps): JSX.Element {
         <Link to={link}>{region}</Link>
       </th>
       {found === undefined ? (
-        <td colSpan={4} class="quiet">
+        <td colSpan={4} class="quiet in-card" data-label="">
           {problem === undefined ? "…" : `${problem.title}: ${problem.detail}`}
         </td>
       ) : (
         <>
-          <td>
+          <td class="in-card" data-label="State">
             <ObjectiveStatus status={found.status} />
           </td>
           <td>
             <BudgetBar objective={found} />
           </td>
-          <td class="number">
+          <td class="number in-card" data-label="Current">
             <Sli objective={found} />
           </td>
-          <td class="number">{badText(found, objective)}</td>
+          <td class="number in-card" data-label="Bad events">
+            {badText(found, objective)}
+          </td>
         </>
       )}
     </tr>

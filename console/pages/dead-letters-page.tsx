@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import type { ListPage } from "../api/types.ts";
+import { usePartnerNames } from "../api/use-partner-names.ts";
 import { useRead } from "../api/use-read.ts";
 import { AckPanel } from "../webhooks/ack-panel.tsx";
 import { DeadLetterCountsSection } from "../webhooks/dead-letter-counts.tsx";
@@ -27,7 +28,7 @@ const fields: readonly FilterField[] = [
   { name: "partner", label: "Partner", placeholder: "namespace/name" },
   { name: "reason", label: "Reason", placeholder: "status_404" },
   { name: "type", label: "Type", placeholder: "payout.*" },
-  { name: "tenant", label: "Tenant" },
+  { name: "tenant", label: "Tenant", placeholder: "any" },
 ];
 
 /** What a panel does, and with which dead letters. */
@@ -70,7 +71,7 @@ export function DeadLettersPage(): JSX.Element {
         actions={<BulkButtons selected={selected} filters={filters} onChoose={setBulk} />}
       >
         <TimeRangePicker standard="all" />
-        <FilterForm fields={fields} />
+        <Filters />
         {bulk === undefined ? null : (
           <BulkPanel key={JSON.stringify([bulk.action, bulk.body])} bulk={bulk} onClose={() => setBulk(undefined)} />
         )}
@@ -103,6 +104,14 @@ export function DeadLettersPage(): JSX.Element {
       </Section>
     </Page>
   );
+}
+
+/** The field of partners offers those whose names contain what is typed. */
+function Filters(): JSX.Element {
+  const [typed, setTyped] = useState("");
+  const options = usePartnerNames(typed);
+  const offering = fields.map((field) => (field.name === "partner" ? { ...field, options, onType: setTyped } : field));
+  return <FilterForm fields={offering} />;
 }
 
 interface BulkPanelProps {

@@ -12,6 +12,7 @@ import { MetricHead } from "../explorer/metric-head.tsx";
 import { QueryForm } from "../explorer/query-form.tsx";
 import { QueryView } from "../explorer/query-view.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
+import { changedQuery } from "../router/place.ts";
 import { TimeRangePicker } from "../components/time-range.tsx";
 import { moveWindow, widenWindow, windowChange, windowOf } from "../explorer/time-window.ts";
 
@@ -53,10 +54,12 @@ interface MetricProps {
 
 function Metric({ entry, entries }: MetricProps): JSX.Element {
   const { query } = useQueryState();
-  const request = useMemo(() => explorerQuery(query), [query]);
+  // Hidden series are no part of the query.
+  const shownQuery = changedQuery(query, { hide: null });
+  const request = useMemo(() => explorerQuery(new URLSearchParams(shownQuery)), [shownQuery]);
   const [turn, setTurn] = useState(0);
   // A range ends at the second at which it is requested.
-  const nowMs = useMemo(() => Math.floor(Date.now() / secondMs) * secondMs, [query, turn]);
+  const nowMs = useMemo(() => Math.floor(Date.now() / secondMs) * secondMs, [shownQuery, turn]);
   const again = (): void => setTurn((before) => before + 1);
   // A refresh leaves values alone that are typed but not applied.
   const form = useMemo(() => <QueryForm {...{ entry, entries, request, nowMs }} />, [entry, entries, request]);

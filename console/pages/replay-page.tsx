@@ -30,7 +30,7 @@ export function ReplayPage({ parameters }: PageProps): JSX.Element {
   if (goesOn !== isOn) setOn(goesOn);
   return (
     <Page
-      title={`Replay ${id}`}
+      title={`${read.data?.acknowledged === undefined ? "Replay" : "Acknowledgement"} ${id}`}
       actions={
         <>
           <CopyButton text={id} what="the replay id" />
@@ -55,13 +55,24 @@ export function ReplayPage({ parameters }: PageProps): JSX.Element {
 
 function ReplayFacts({ replay }: { readonly replay: Replay }): JSX.Element {
   const { status, created_at, matched, in_progress, too_old, missing, published, delivered, failed, detail } = replay;
+  if (replay.acknowledged !== undefined)
+    return (
+      <Facts
+        facts={[
+          ["Status", <Badge key="status" state={status} />],
+          ["Requested", <Timestamp key="asked" at={created_at} />],
+          ["Matching dead letters", formatNumber(matched)],
+          ["Acknowledged", formatNumber(replay.acknowledged)],
+          ["Detail", detail ?? undefined],
+        ]}
+      />
+    );
   return (
     <Facts
       facts={[
         ["Status", <Badge key="status" state={status} />],
         ["Requested", <Timestamp key="asked" at={created_at} />],
         ["Matching deliveries", formatNumber(matched)],
-        ["Acknowledged", replay.acknowledged === undefined ? undefined : formatNumber(replay.acknowledged)],
         ["Published", formatNumber(published)],
         ["Delivered", formatNumber(delivered)],
         ["Failed", formatNumber(failed)],
@@ -92,9 +103,9 @@ function Cancel({ path, replay: { status, acknowledged }, onDone }: CancelProps)
     <>
       <div class="actions">
         <button type="button" class="danger" disabled={isSending} onClick={() => void cancel()}>
-          Cancel the replay
+          Cancel the {acknowledged === undefined ? "replay" : "acknowledgement"}
         </button>
-        <span class="quiet">Published deliveries continue.</span>
+        {acknowledged === undefined ? <span class="quiet">Published deliveries continue.</span> : null}
       </div>
       {problem === undefined ? null : <ProblemNotice problem={problem} />}
     </>

@@ -25,15 +25,14 @@ export function ReplaysPage(): JSX.Element {
   const query = changedQuery(new URLSearchParams({ limit: String(pageItems) }), { cursor: state.get("cursor") });
   const read = useRead<ListPage<ReplaySummary>>(`/webhooks/replay${query}`, { everySeconds });
   return (
-    <Page
-      title="Replays"
-      lead="Newest first. A replay sends events again that match a filter, and a redrive sends dead letters again."
-    >
+    <Page title="Replays" lead="Replays, redrives and acknowledgements, newest first.">
       <Reading read={read} what="the replays" lines={10}>
         {({ data, meta }) => (
           <>
             <DataTable
               caption="Replays"
+              isCards
+              look="replay-rows"
               columns={columns}
               rows={data}
               rowKey={({ replay_id }) => replay_id}
@@ -57,9 +56,9 @@ const columns: readonly Column<ReplaySummary>[] = [
   { header: "Replay", cell: ({ replay_id }) => <ReplayLink id={replay_id} /> },
   { header: "Requested", cell: ({ created_at }) => <Timestamp at={created_at} /> },
   { header: "By", cell: ({ requested_by: by }) => by ?? "–" },
-  { header: "Status", cell: ({ status }) => <Badge state={status} /> },
-  { header: "Selection", cell: (replay) => <ReplaySelection replay={replay} /> },
-  { header: "Progress", cell: (replay) => <Progress replay={replay} /> },
+  { header: "Status", cell: ({ status }) => <Badge state={status} />, isInCard: true },
+  { header: "Selection", cell: (replay) => <ReplaySelection replay={replay} />, isInCard: true },
+  { header: "Progress", cell: (replay) => <Progress replay={replay} />, isInCard: true },
 ];
 
 const kindWords: Readonly<Record<ReplaySummary["kind"], string>> = {

@@ -1,5 +1,12 @@
-import type { ConsoleBrowser, ConsoleTab, Look } from "./console-browser.ts";
-import type { ConsoleInstallation } from "./console-installation.ts";
+import { afterAll, beforeAll } from "vitest";
+import {
+  startConsoleBrowser,
+  type ConsoleBrowser,
+  type ConsoleTab,
+  type findBrowser,
+  type Look,
+} from "./console-browser.ts";
+import { startConsoleInstallation, type ConsoleInstallation } from "./console-installation.ts";
 import type { PageRow } from "./pages.ts";
 
 /** What a test of a page has: one installation and one browser for all of them. */
@@ -58,4 +65,31 @@ export async function see(
     const missing = `${page.url()} does not show "${heading}" with ${texts.join(", ")}, but:`;
     throw new Error([missing, shown, ...faults].join("\n"), { cause });
   }
+}
+
+const startMsMax = 300_000;
+
+/** What the tests of a suite share, once its first one runs. */
+interface UsedConsole {
+  installation: ConsoleInstallation;
+  browser: ConsoleBrowser;
+  visitor: ConsoleVisitor;
+  /** All that were opened; they are closed in the end. */
+  readonly tabs: ConsoleTab[];
+}
+
+/** Starts an installation and a browser before the tests of a suite, and stops both after them. */
+export function useConsole(found: Awaited<ReturnType<typeof findBrowser>>): UsedConsole {
+  const tabs: ConsoleTab[] = [];
+  const used: Partial<UsedConsole> & Pick<UsedConsole, "tabs"> = { tabs };
+  beforeAll(async () => {
+    const [installation, browser] = await Promise.all([startConsoleInstallation(), startConsoleBrowser(found)]);
+    Object.assign(used, { installation, browser, visitor: createConsoleVisitor(installation, browser, tabs) });
+  }, startMsMax);
+  afterAll(async () => {
+    for (const tab of tabs) await tab.close();
+    await used.browser?.close();
+    await used.installation?.stop();
+  }, startMsMax);
+  return used as UsedConsole;
 }

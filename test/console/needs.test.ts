@@ -62,7 +62,7 @@ test("the health of partners has its reason and since when", () => {
   const needs = bySeverity(healthNeeds(partners));
   expect(needs.map(({ state, subject, reason, since }) => [state, `${subject}: ${reason}`, since])).toEqual([
     ["disabled", "shop/g: the endpoint responded with 410, so nothing is sent", at(1)],
-    ["open", "shop/c: the circuit breaker is open", at(5)],
+    ["circuit_open", "shop/c: the circuit breaker is open", at(5)],
     ["failing", "shop/e: 3 of 3 attempts failed in the last 15 min", at(9)],
     ["held", "shop/h: deliveries are held: SecretNotFound: shop/h", at(2)],
     ["held", "shop/d: deliveries are held: missing secret", null],
@@ -112,6 +112,8 @@ test("burning objectives and failing stores need attention", () => {
     ["critical", "z (acme): error budget burning, overspent by 30%", "/slos/z?domain=login&tenant=acme"],
     ["increasing", "y (acme): error budget burning, 20% left", "/slos/y?domain=login&tenant=acme"],
   ]);
+  const since = new Map([["/slos/y?domain=login&tenant=acme", at(7)]]);
+  expect(objectiveNeeds([slo("x", "ok"), slo("y", "increasing")], since)).toMatchObject([{ since: at(7) }]);
   const health = {
     status: "degraded",
     stores: [{ name: "eu", region: "eu", state: "failing" }],

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findBrowser, startConsoleBrowser, type ConsoleBrowser, type ConsoleTab } from "./console-browser.ts";
-import { startConsoleInstallation, type ConsoleInstallation } from "./console-installation.ts";
-import { createConsoleVisitor, type ConsoleVisitor } from "./console-visitor.ts";
+import { describe, expect, test } from "vitest";
+import { findBrowser } from "./console-browser.ts";
+import { useConsole } from "./console-visitor.ts";
 import { deadLetterTasks } from "./tasks/dead-letter-tasks.ts";
 import { homeTasks } from "./tasks/home-tasks.ts";
 import { eventTasks } from "./tasks/event-tasks.ts";
@@ -9,7 +8,6 @@ import { metricTasks } from "./tasks/metric-tasks.ts";
 import { partnerTasks } from "./tasks/partner-tasks.ts";
 import { measureTask } from "./tasks/support-person.ts";
 
-const startMsMax = 300_000;
 /** Of each task. */
 const clicksMax = 4;
 const taskMsMax = 30_000;
@@ -21,24 +19,10 @@ const tasks = [...homeTasks, ...eventTasks, ...partnerTasks, ...metricTasks, ...
 );
 
 describe.skipIf("missing" in found)("a support person", () => {
-  let installation: ConsoleInstallation;
-  let browser: ConsoleBrowser;
-  let visitor: ConsoleVisitor;
-  const tabs: ConsoleTab[] = [];
-
-  beforeAll(async () => {
-    [installation, browser] = await Promise.all([startConsoleInstallation(), startConsoleBrowser(found)]);
-    visitor = createConsoleVisitor(installation, browser, tabs);
-  }, startMsMax);
-
-  afterAll(async () => {
-    for (const tab of tabs) await tab.close();
-    await browser?.close();
-    await installation?.stop();
-  }, startMsMax);
+  const used = useConsole(found);
 
   test.each(tasks)("%s", async (question, task) => {
-    const { clicks, ms } = await measureTask(task, visitor);
+    const { clicks, ms } = await measureTask(task, used.visitor);
     process.stdout.write(`${question} ${clicks} clicks, ${(ms / 1_000).toFixed(1)} s\n`);
     expect(clicks, "clicks").toBeLessThanOrEqual(clicksMax);
     expect(ms, "scripted time").toBeLessThanOrEqual(taskMsMax);

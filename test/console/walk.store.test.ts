@@ -1,16 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  figuresOf,
-  findBrowser,
-  startConsoleBrowser,
-  type ConsoleBrowser,
-  type ConsoleTab,
-} from "./console-browser.ts";
-import { startConsoleInstallation, type ConsoleInstallation } from "./console-installation.ts";
-import { createConsoleVisitor, see, type ConsoleVisitor } from "./console-visitor.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { figuresOf, findBrowser, type ConsoleTab } from "./console-browser.ts";
+import { see, useConsole } from "./console-visitor.ts";
 import { encodePicture, keptPages, keptPicture, keptPictures, pictureDistance, picturesOf } from "./kept-pictures.ts";
 import { metricActions } from "./metric-actions.ts";
 import { pageRows } from "./pages.ts";
@@ -18,7 +11,6 @@ import { signInButton } from "./sign-in-server.ts";
 import { shellActions } from "./shell-actions.ts";
 import { webhookActions } from "./webhook-actions.ts";
 
-const startMsMax = 300_000;
 const [wide, narrow] = [
   { width: 1_280, height: 800 },
   { width: 320, height: 640 },
@@ -43,35 +35,22 @@ const found = await findBrowser();
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 describe.skipIf("missing" in found)("the console in a browser", () => {
-  let installation: ConsoleInstallation;
-  let browser: ConsoleBrowser;
-  let visitor: ConsoleVisitor;
-  const tabs: ConsoleTab[] = [];
-
-  beforeAll(async () => {
-    [installation, browser] = await Promise.all([startConsoleInstallation(), startConsoleBrowser(found)]);
-    visitor = createConsoleVisitor(installation, browser, tabs);
-  }, startMsMax);
-
-  afterAll(async () => {
-    for (const tab of tabs) await tab.close();
-    await browser?.close();
-    await installation?.stop();
-  }, startMsMax);
+  const used = useConsole(found);
 
   describe("signs in", () => {
     test("at a real authorization server with a token bound to a key, and comes back to the page asked for", async () => {
-      const tab = await visitor.open();
+      const tab = await used.visitor.open();
       const { page } = tab;
       const proofs: string[] = [];
       page.on("request", (request) => {
         const { authorization = "", dpop = "" } = request.headers();
-        if (request.url().startsWith(`${installation.url}/v1/`)) proofs.push(`${authorization.slice(0, 5)}${dpop}`);
+        if (request.url().startsWith(`${used.installation.url}/v1/`))
+          proofs.push(`${authorization.slice(0, 5)}${dpop}`);
       });
-      await page.goto(`${installation.url}/console/?from=a-link`);
+      await page.goto(`${used.installation.url}/console/?from=a-link`);
       await page.getByRole("button", { name: signInButton }).click();
       await see(tab, "Home", ["Stores"]);
-      expect(page.url()).toBe(`${installation.url}/console/?from=a-link`);
+      expect(page.url()).toBe(`${used.installation.url}/console/?from=a-link`);
       expect(proofs.length).toBeGreaterThan(1);
       expect(proofs.filter((proof) => !/^DPoP [\w-]+\.[\w-]+\.[\w-]+$/u.test(proof))).toEqual([]);
       expect(new Set(proofs).size).toBe(proofs.length);
@@ -82,8 +61,8 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
 
     test("and renews a token that ends, with proofs that hold the number that the issuer asks for", async () => {
       // Shorter than the lead of a renewal: each request renews first.
-      installation.signInBy({ tokenSeconds: 20, asksForNonce: true });
-      const tab = await visitor.open();
+      used.installation.signInBy({ tokenSeconds: 20, asksForNonce: true });
+      const tab = await used.visitor.open();
       const { page } = tab;
       const [tokens, grants]: [Set<string>, string[]] = [new Set(), []];
       page.on("request", (request) => {
@@ -93,7 +72,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
         const { grant_type: grant } = Object.fromEntries(new URLSearchParams(body));
         if (grant !== undefined) grants.push(grant);
       });
-      await page.goto(`${installation.url}/console/`);
+      await page.goto(`${used.installation.url}/console/`);
       await page.getByRole("button", { name: signInButton }).click();
       await see(tab, "Home", ["Stores"]);
       expect(grants.slice(0, 2)).toEqual(["authorization_code", "authorization_code"]);
@@ -104,15 +83,15 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
       expect(tokens.size).toBeGreaterThan(1);
       expect(tab.faults).toEqual([]);
       await tab.close();
-      installation.signInBy({});
+      used.installation.signInBy({});
     });
 
     test("with the token of a command, which is gone from the address at once and from memory when signed out", async () => {
-      const tab = await visitor.open();
+      const tab = await used.visitor.open();
       const { page } = tab;
-      await page.goto(await installation.address("/", "admin"));
+      await page.goto(await used.installation.address("/", "admin"));
       await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
-      expect(page.url()).toBe(`${installation.url}/console/`);
+      expect(page.url()).toBe(`${used.installation.url}/console/`);
       expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
       await expectKeptEverywhere(tab);
       expect(await tab.audit()).toEqual([]);
@@ -121,10 +100,10 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     });
 
     test("and is signed out after 30 minutes without a key or a click, even if the page polls", async () => {
-      const tab = await visitor.open();
+      const tab = await used.visitor.open();
       const { page } = tab;
       await page.clock.install();
-      await page.goto(await installation.address("/", "admin"));
+      await page.goto(await used.installation.address("/", "admin"));
       await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
       await page.clock.runFor("29:00");
       await page.getByRole("heading", { level: 1, name: "Home" }).click();
@@ -137,11 +116,11 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     });
 
     test("with a token that the server refuses says so and stays, until another one is given", async () => {
-      const tab = await visitor.open();
-      await tab.page.goto(`${installation.url}/console/#token=nothing`);
+      const tab = await used.visitor.open();
+      await tab.page.goto(`${used.installation.url}/console/#token=nothing`);
       await tab.page.getByText("The server no longer accepts your token").waitFor();
-      expect(tab.page.url()).toBe(`${installation.url}/console/`);
-      await tab.page.getByLabel("Token").fill(await installation.token("metrics"));
+      expect(tab.page.url()).toBe(`${used.installation.url}/console/`);
+      await tab.page.getByLabel("Token").fill(await used.installation.token("metrics"));
       await tab.page.getByRole("button", { name: "Sign in with the token" }).click();
       await see(tab, "Home", ["metrics-desk"]);
       expect(await tab.page.getByText("The server no longer accepts your token").count()).toBe(0);
@@ -154,14 +133,14 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     let tab: ConsoleTab;
     const shownPictures = new Map<string, string>();
     beforeAll(async () => {
-      tab = await visitor.open();
+      tab = await used.visitor.open();
     });
 
     test.each(pageRows.map((row) => [row.name, row] as const))("%s", async (name, row) => {
       let longestTaskMs = Infinity;
       // The least of a few: a busy machine adds to the CPU time too.
       for (let turn = 0; turn < 3 && longestTaskMs > longTaskMsMax; turn += 1)
-        longestTaskMs = Math.min(longestTaskMs, await tab.longestTaskMs(() => visitor.visit(tab, row)));
+        longestTaskMs = Math.min(longestTaskMs, await tab.longestTaskMs(() => used.visitor.visit(tab, row)));
       say(`${name}: its longest task takes ${longestTaskMs.toFixed(0)} ms`);
       expect(longestTaskMs, "the longest task").toBeGreaterThan(1);
       expect(longestTaskMs, "the longest task").toBeLessThanOrEqual(longTaskMsMax);
@@ -210,16 +189,16 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
   );
   describe.skipIf(actions.length === 0)("lets a reader who", () => {
     test.each(actions)("%s", async (_name, { run }) => {
-      const before = tabs.length;
-      await run(visitor);
-      expect(tabs.slice(before).flatMap(({ faults }) => faults)).toEqual([]);
+      const before = used.tabs.length;
+      await run(used.visitor);
+      expect(used.tabs.slice(before).flatMap(({ faults }) => faults)).toEqual([]);
     });
   });
 
   test("is used by keyboard alone: skip link, menu, theme, and the heading of the next page", async () => {
-    const tab = await visitor.open({ widthPx: narrow.width });
+    const tab = await used.visitor.open({ widthPx: narrow.width });
     const { page } = tab;
-    await visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees: [] });
+    await used.visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees: [] });
     await page.keyboard.press("Tab");
     expect(await focused(page)).toBe("Skip to content");
     await page.keyboard.press("Enter");
@@ -238,13 +217,13 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     expect(await focused(page)).toBe("Page not found");
     await page.getByRole("link", { name: "Go to Home" }).press("Enter");
     await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
-    expect(page.url()).toBe(`${installation.url}/console/`);
+    expect(page.url()).toBe(`${used.installation.url}/console/`);
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
 
   test("shows the error, its id and a retry on each page while the API fails", async () => {
-    const tab = await visitor.open();
+    const tab = await used.visitor.open();
     const problem = { title: "Internal server error", status: 500, detail: "It failed.", correlation_id: "id-of-it" };
     const isRead = ({ pathname }: URL): boolean => /^\/(?:webhooks|v1)\//u.test(pathname) && pathname !== "/v1/me";
     await tab.page.route(isRead, (route) => route.fulfill({ status: 500, json: problem }));
@@ -254,7 +233,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     expect(paths.length).toBeGreaterThan(10);
     for (const path of paths) {
       await tab.page.goto("about:blank");
-      await tab.page.goto(await installation.address(path, "admin"));
+      await tab.page.goto(await used.installation.address(path, "admin"));
       await see(tab, "", ["Internal server error", "It failed.", "id-of-it", "Try again"]);
       expect(await tab.page.locator(".skeleton").count()).toBe(0);
       expect(await tab.page.getByText("Nothing needs attention").count()).toBe(0);
@@ -263,7 +242,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
   });
 
   test("Home does not claim that all is well if something could not be checked", async () => {
-    const tab = await visitor.open();
+    const tab = await used.visitor.open();
     await tab.page.route(
       ({ pathname }) => pathname === "/v1/metrics/health",
       (route) => route.fulfill({ status: 503, json: { title: "Service unavailable", status: 503 } }),
@@ -275,7 +254,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     );
     await tab.page.route("**/v1/metrics/slo?*", (route) => route.fulfill({ json: none }));
     const sees = ["Not everything could be checked", "The server did not return the metrics API."];
-    await visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees });
+    await used.visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees });
     expect(await tab.page.getByText("Nothing needs attention").count()).toBe(0);
     await tab.close();
   });
@@ -284,7 +263,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     ["admin", "Stores"],
     ["metrics", "Latency p95"],
   ] as const)("moves nothing on Home of %s, whatever arrives first", async (reader, last) => {
-    const tab = await visitor.open();
+    const tab = await used.visitor.open();
     const late = ["/v1/me", "/webhooks/stats", "/v1/metrics/health", "/webhooks/partners", "/webhooks/dead-letters"];
     for (const [place, path] of late.entries())
       await tab.page.route(
@@ -294,16 +273,16 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
           await route.continue();
         },
       );
-    await visitor.visit(tab, { name: "home", path: "/", reader, heading: "Home", sees: [last] });
+    await used.visitor.visit(tab, { name: "home", path: "/", reader, heading: "Home", sees: [last] });
     expect((await figuresOf(tab.page)).layoutShift).toBeLessThanOrEqual(stillShiftMax);
     await tab.close();
   });
 
   test("is of use soon after it is asked for", async () => {
-    const tab = await visitor.open();
+    const tab = await used.visitor.open();
     const figures = [];
     for (let turn = 0; turn < 3; turn += 1) {
-      await visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees: [] });
+      await used.visitor.visit(tab, { name: "home", path: "/", heading: "Home", sees: [] });
       figures.push(await figuresOf(tab.page));
     }
     const interactiveMs = Math.min(...figures.map((one) => one.interactiveMs));

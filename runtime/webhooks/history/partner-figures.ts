@@ -18,7 +18,7 @@ export interface PartnerFigures {
   readonly latest: FailureShare;
   /** Failed attempts of the last 24 hours after the last success. */
   readonly failedSinceSuccess: number;
-  /** Start of the first interval after the last one in which less than half of the attempts failed; undefined: none. */
+  /** Minute of the first failure since less than half of the attempts of 5 minutes failed last; undefined: none. */
   readonly failingSinceMs: number | undefined;
 }
 
@@ -34,7 +34,8 @@ const dayMs = 86_400_000;
 const latestMs = 15 * minuteMs;
 /** Intervals of which it is known whether the partner failed. */
 const intervalMs = 5 * minuteMs;
-const intervals = dayMs / intervalMs;
+const minutesOfInterval = intervalMs / minuteMs;
+const intervals = dayMs / intervalMs + 1;
 const most = 0.95;
 const [attemptsCell, deliveredCell] = [rollupCounters.indexOf("attempts"), rollupCounters.indexOf("delivered")];
 const slices = createTimeSlices();
@@ -48,8 +49,9 @@ class Counts {
   readonly #toMs: number;
   readonly #lastMs: number;
   readonly #cells = new Uint32Array(cellsMax);
-  readonly #attempts = new Uint32Array(intervals + 1);
-  readonly #delivered = new Uint32Array(intervals + 1);
+  /** By minute. */
+  readonly #attempts = new Uint32Array(intervals * minutesOfInterval);
+  readonly #delivered = new Uint32Array(intervals * minutesOfInterval);
   readonly #latest = { attempts: 0, delivered: 0 };
   #failedSinceSuccess = 0;
 
@@ -62,14 +64,14 @@ class Counts {
 
   add(atMs: number, cell: number, count: number): void {
     this.#cells[cell] = (this.#cells[cell] ?? 0) + count;
-    const interval = Math.floor((atMs - this.#fromMs) / intervalMs);
+    const minute = Math.floor((atMs - this.#fromMs) / minuteMs);
     const isLatest = atMs >= this.#toMs - minuteMs - latestMs;
     if (cell === attemptsCell) {
-      this.#attempts[interval] = (this.#attempts[interval] ?? 0) + count;
+      this.#attempts[minute] = (this.#attempts[minute] ?? 0) + count;
       if (isLatest) this.#latest.attempts += count;
       if (atMs > this.#lastMs) this.#failedSinceSuccess += count;
     } else if (cell === deliveredCell) {
-      this.#delivered[interval] = (this.#delivered[interval] ?? 0) + count;
+      this.#delivered[minute] = (this.#delivered[minute] ?? 0) + count;
       if (isLatest) this.#latest.delivered += count;
     }
   }
@@ -92,12 +94,23 @@ class Counts {
   }
 
   #failingSinceMs(): number | undefined {
-    const attemptsAt = (at: number): number => this.#attempts[at] ?? 0;
-    const isGood = (at: number): boolean => attemptsAt(at) - (this.#delivered[at] ?? 0) < failingShare * attemptsAt(at);
-    const lastGood = this.#attempts.findLastIndex((_, at) => isGood(at));
-    const first = this.#attempts.findIndex((count, at) => at > lastGood && count > 0);
-    return first < 0 ? undefined : this.#fromMs + first * intervalMs;
+    const isGood = (from: number, minutes: number): boolean => {
+      const [attempts, delivered] = [sumOf(this.#attempts, from, minutes), sumOf(this.#delivered, from, minutes)];
+      return attempts - delivered < failingShare * attempts;
+    };
+    let interval = intervals - 1;
+    while (interval >= 0 && !isGood(interval * minutesOfInterval, minutesOfInterval)) interval -= 1;
+    // The last minutes of that interval may have failed already.
+    let first = (interval + 1) * minutesOfInterval;
+    while (first > interval * minutesOfInterval && first > 0 && !isGood(first - 1, 1)) first -= 1;
+    const found = this.#attempts.findIndex((count, at) => at >= first && count > (this.#delivered[at] ?? 0));
+    return found < 0 ? undefined : this.#fromMs + found * minuteMs;
   }
+}
+
+/** Sum of some minutes. */
+function sumOf(counts: Uint32Array, from: number, minutes: number): number {
+  return counts.subarray(from, from + minutes).reduce((sum, count) => sum + count, 0);
 }
 
 /**

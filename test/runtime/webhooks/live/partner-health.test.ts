@@ -59,7 +59,7 @@ test.each<[string, readonly RolledAttempt[], string | null]>([
   expect(health.since === null).toBe(reason === null);
 });
 
-test("it is failing since the first interval of 5 minutes after the last one in which most attempts succeeded", async () => {
+test("it is failing since the first failure after the last 5 minutes in which most attempts succeeded", async () => {
   const attempts = [
     ...made(180, several(9, "retried")),
     ...made(61, [...several(6, "delivered"), "retried"]),
@@ -68,6 +68,10 @@ test("it is failing since the first interval of 5 minutes after the last one in 
     ...made(3, several(3, "retried")),
   ];
   expect((await healthAfter(attempts)).since).toBe("2026-01-02T11:10:00.000Z");
+  // 11:53 is within the 5 minutes in which most attempts succeeded.
+  const recent = [...made(9, several(9, "delivered")), ...made(7, several(3, "retried"))];
+  const since = await healthAfter([...recent, ...made(3, several(9, "retried"))]);
+  expect(since.since).toBe("2026-01-02T11:53:00.000Z");
 });
 
 test("attempts for other tenants than those of the token do not count", async () => {
