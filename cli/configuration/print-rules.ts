@@ -29,6 +29,7 @@ export interface RulesArguments {
   readonly labels: readonly string[];
 }
 
+const dayMs = 86_400_000;
 /** Most tenants of one command line. */
 const tenantsMax = 100;
 
@@ -57,7 +58,9 @@ function rulesOf(
     .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1));
   const quotas = resources.flatMap((resource) => (resource.kind === "QueryClassQuota" ? [compileQuota(resource)] : []));
   if (tenants.length === 0) requireNoTenant(catalogs);
-  const options = { tenants, labels, isTenantMatched: output !== "vmalert", quotas };
+  // Rules of one day are equal, so that a pipeline sees changes of resources only.
+  const nowMs = Math.floor(Date.now() / dayMs) * dayMs;
+  const options = { tenants, labels, nowMs, isTenantMatched: output !== "vmalert", quotas };
   return catalogs.map((catalog) => rulesOfCatalog(catalog, options));
 }
 

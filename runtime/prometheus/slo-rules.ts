@@ -4,11 +4,13 @@ import type { CatalogConfig, MetricConfig, QuotaConfig, SliceCondition, SloConfi
 import { ApiError } from "../errors/api-error.ts";
 import { type Caller, classOf, readScope } from "../metrics/authorization/access.ts";
 import { indexCatalogs, objectivesOf } from "../metrics/catalog-index.ts";
-import { formatDuration, formatWithLimit } from "../metrics/request/time.ts";
+import { formatWithLimit } from "../metrics/request/time.ts";
 import { indexSlos, selectSlos, type SloView } from "../metrics/slo/slo-selection.ts";
 import { type BurnTier, burnTiers, errorBudget, minimumOf } from "../metrics/slo/slo-status.ts";
 import { slicesText } from "./compile/judged-slices.ts";
 import { formatExpression } from "./language/format-expression.ts";
+import { literal, ruleAnnotations } from "./rule-annotations.ts";
+import { silenceNotes, silenceText } from "./silence-text.ts";
 
 /** An alert in the form of Prometheus. */
 export interface AlertRule {
@@ -44,6 +46,8 @@ export interface RuleOptions {
   readonly isTenantMatched: boolean;
   /** Labels of every rule. @default none */
   readonly labels?: Readonly<Record<string, string>>;
+  /** When the rules are printed, in Unix milliseconds: corrections are silenced from then on. */
+  readonly nowMs: number;
   readonly quotas: readonly QuotaConfig[];
 }
 
@@ -53,7 +57,6 @@ export class TenantError extends Error {
 }
 
 const alertNames = { page: "SloBurnsFast", ticket: "SloBurnsSlow" } as const;
-const speeds = { page: "fast", ticket: "slowly" } as const;
 const severities = ["page", "ticket"] as const;
 /** Labels that only the rules themselves set. */
 export const ruleLabels: readonly string[] = ["alertname", "severity", "slo", "domain", "tenant", "region"];
@@ -84,8 +87,14 @@ export function sloRules(catalog: CatalogConfig, options: RuleOptions): CatalogR
     });
   });
   const wide = (viewed[0]?.views ?? []).flatMap((view) => tooWide(view, options.quotas));
+  const silent = (viewed[0]?.views ?? []).flatMap((view) => silenceNotes(view, options.nowMs));
   const open = options.tenants.length === 0 && groups.length > 0 ? [withoutTenant(catalog)] : [];
-  return { namespace: catalog.namespace, name: catalog.name, groups, notes: [...open, ...new Set(wide)] };
+  return {
+    namespace: catalog.namespace,
+    name: catalog.name,
+    groups,
+    notes: [...open, ...new Set([...wide, ...silent])],
+  };
 }
 
 /** The views of a caller with every right over this catalog. Nothing depends on the time. */
@@ -105,7 +114,9 @@ function viewsOf(catalog: CatalogConfig, tenant: string | undefined): readonly S
 }
 
 function rulesOf(view: SloView, tenant: string | undefined, options: RuleOptions): readonly AlertRule[] {
-  const [{ isTenantMatched, labels }, { slo, entry }] = [options, view];
+  const { isTenantMatched, labels, nowMs } = options;
+  const { slo, entry } = view;
+  const { owner } = entry.metric;
   const place = { ...(tenant === undefined ? {} : { tenant }), ...regionOf(view) };
   const { tenant: named, ...region } = place;
   const matchers: Matchers = isTenantMatched && named !== undefined ? { tenant: named, ...region } : region;
@@ -114,9 +125,9 @@ function rulesOf(view: SloView, tenant: string | undefined, options: RuleOptions
     const tiers = all.filter((tier) => tier.severity === severity);
     return {
       alert: alertNames[severity],
-      expr: burnExpression({ slo, metric: entry.metric, matchers }, tiers),
-      labels: literal({ ...labels, severity, slo: slo.name, domain: slo.domain, ...place }),
-      annotations: annotationsOf(view, severity, tiers),
+      expr: burnExpression({ slo, metric: entry.metric, matchers, nowMs }, tiers),
+      labels: literal({ ...(owner && { owner }), ...labels, severity, slo: slo.name, domain: slo.domain, ...place }),
+      annotations: ruleAnnotations(view, severity, tiers),
     };
   });
 }
@@ -126,30 +137,6 @@ function regionOf({ entry, grant }: SloView): Matchers {
   const [region, ...others] = grant.regions;
   const isOnly = entry.stores.every(({ config }) => config.region === region);
   return region === undefined || others.length > 0 || isOnly ? {} : { region };
-}
-
-function annotationsOf(
-  { slo, entry }: SloView,
-  severity: BurnTier["severity"],
-  tiers: readonly BurnTier[],
-): AlertRule["annotations"] {
-  const percent = Number((slo.objective * 100).toPrecision(12));
-  const limits = tiers.map(({ longSeconds, shortSeconds, factor }) => {
-    return `${factor} over ${formatDuration(longSeconds)} and ${formatDuration(shortSeconds)}`;
-  });
-  return {
-    summary: `The objective ${slo.name} of ${slo.domain} burns its error budget ${speeds[severity]}`,
-    description:
-      `The burn rate of ${entry.metric.id} is {{ $value | humanize }}. ` +
-      `The limits are ${limits.join(" or ")}; the objective is ${percent} % of events over ${slo.windowDays} days.`,
-  };
-}
-
-/** Values of labels are templates. */
-function literal(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(labels).map(([name, value]) => [name, value.replaceAll("{{", '{{ "{{" }}')]),
-  );
 }
 
 function withoutTenant({ namespace, name }: CatalogConfig): string {
@@ -190,6 +177,8 @@ interface BurnSource {
   readonly slo: SloConfig;
   readonly metric: MetricConfig;
   readonly matchers: Matchers;
+  /** As in {@link RuleOptions}. */
+  readonly nowMs: number;
 }
 
 /**
@@ -207,7 +196,7 @@ function tierExpression(source: BurnSource, { longSeconds, shortSeconds, factor 
   return [
     "(",
     `  ${long.bad} / ${errorBudget(slo)} > ${factor}`,
-    `  and ${short.bad} / ${errorBudget(slo)} > ${factor}`,
+    `  and ${short.bad} / ${errorBudget(slo)} > ${factor}${silenceText(source, shortSeconds)}`,
     `  and ${long.total} >= ${minimumOf(slo)}`,
     ")",
   ].join("\n");

@@ -39,7 +39,7 @@ function withoutTemplating(value: unknown): unknown {
 const own = catalogIn("docs/recipes/own-slos.yaml");
 
 function ruleTexts(catalog: CatalogConfig, tenants: readonly string[]): readonly string[] {
-  const { groups } = sloRules(catalog, { tenants, isTenantMatched: true, quotas: [] });
+  const { groups } = sloRules(catalog, { tenants, isTenantMatched: true, quotas: [], nowMs: 0 });
   return groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
 }
 

@@ -70,6 +70,11 @@ const gauges: Readonly<Record<string, GaugeScenario>> = {
   },
 };
 
+/** A time of so many minutes ago. */
+function timeOf(ageMinutes: number): string {
+  return new Date((nowSeconds - ageMinutes * 60) * 1_000).toISOString().replace(/\.\d+/u, "");
+}
+
 const scenarios: Readonly<Record<string, Scenario>> = {
   healthy: { status: "ok", badShare: () => usual },
   fast: { status: "critical", badShare: (age) => (age < 30 ? 0.8 : usual) },
@@ -78,6 +83,16 @@ const scenarios: Readonly<Record<string, Scenario>> = {
   few: { status: "insufficient_data", badShare: () => 1, slo: { minimumEvents: 1_000_000_000 } },
   silent: { status: "critical", badShare: () => 1, isSingledOut: false },
   faultless: { status: "ok", badShare: () => 0, isSingledOut: false, slo: { counts: "Bad" } },
+  maintained: {
+    status: "ok",
+    badShare: (age) => (age < 30 ? 0.8 : usual),
+    slo: { corrections: [{ reason: "move", from: timeOf(40), to: timeOf(-30) }] },
+  },
+  restored: {
+    status: "ok",
+    badShare: (age) => (age > 10 && age < 40 ? 0.8 : usual),
+    slo: { corrections: [{ reason: "move", from: timeOf(40), to: timeOf(10) }] },
+  },
   latency: { status: "critical", badShare: (age) => (age < 30 ? 0.8 : usual), slo: { threshold: 0.5 } },
 };
 
@@ -159,6 +174,8 @@ interface Window {
 interface SloItem {
   readonly name: string;
   readonly status: string;
+  readonly sli?: number;
+  readonly uncorrected?: { readonly sli: number };
   readonly at: string;
   readonly tiers: readonly {
     readonly severity: string;
@@ -238,6 +255,10 @@ const statuses = [
   ...Object.entries(gauges).map(([name, { status }]) => [name.replaceAll("_", "-"), status] as const),
 ];
 
+/** Undefined for an objective without corrections. */
+const isWorseWithAllEvents = ({ sli = 0, uncorrected }: SloItem): boolean | undefined =>
+  uncorrected && uncorrected.sli < sli - 0.01;
+
 const digits = (value: number | undefined): string | undefined => value?.toPrecision(9);
 
 describe.each(forms)("the printed rules in the form %s", (form) => {
@@ -253,6 +274,23 @@ describe.each(forms)("the printed rules in the form %s", (form) => {
     expect(values[0] !== undefined).toBe(status === "critical");
     expect(values[0] === undefined && values[1] !== undefined).toBe(status === "increasing");
   });
+
+  test.each(Object.entries(scenarios))(
+    "fire for the objective %s as the SLO endpoint says",
+    async (name, { status }) => {
+      const more = form === "vmalert" ? { "x-scope-orgid": "lumen" } : {};
+      const { data } = await asked<{ readonly data: readonly SloItem[] }>(`/v1/metrics/slo?tenant=lumen&slo=${name}`);
+      const [item] = data;
+      if (item === undefined) throw new Error(`the API does not show ${name}`);
+      const rules = (rulesOf.get(form) ?? []).filter(({ labels }) => labels["slo"] === name);
+      const values = await Promise.all(rules.map(({ expr }) => alertAt(expr, item.at, more)));
+      expect(item.status).toBe(status);
+      expect(isWorseWithAllEvents(item)).toBe(["maintained", "restored"].includes(name) ? true : undefined);
+      expect(values.map(digits)).toEqual(["page", "ticket"].map((severity) => digits(firingRate(item, severity))));
+      expect(values[0] !== undefined).toBe(status === "critical");
+      expect(values[0] === undefined && values[1] !== undefined).toBe(status === "increasing");
+    },
+  );
 });
 
 test.each(gaugeSlos.map(({ name }) => name))(

@@ -69,6 +69,7 @@ function repair(part: Expression, selectorOf: CompileSelector): Expression {
     case "binary":
       return { ...part, left: repair(part.left, selectorOf), right: repair(part.right, selectorOf) };
     case "call":
+      return isTime(part) ? part : repairSelector(part, selectorOf);
     case "aggregate":
     case "selector":
     case "subquery":
@@ -101,6 +102,7 @@ function compilePart(part: Expression, add: (part: Expression) => Program): Prog
       return { kind: "binary", op, isBool, left: compilePart(part.left, add), right: compilePart(part.right, add) };
     }
     case "call":
+      return isTime(part) ? { kind: "time" } : add(part);
     case "aggregate":
     case "selector":
     case "subquery":
@@ -108,6 +110,10 @@ function compilePart(part: Expression, add: (part: Expression) => Program): Prog
     default:
       return part satisfies never;
   }
+}
+
+function isTime({ fn }: Extract<Expression, { readonly kind: "call" }>): boolean {
+  return fn === "time";
 }
 
 /** Equal for equal selectors only. */
@@ -168,6 +174,7 @@ function hasMatches({ selectors, program }: CompiledExpression): boolean {
 function sideOf(part: Program, selectors: readonly MetricSelector[]): Side | "unmatched" | undefined {
   switch (part.kind) {
     case "number":
+    case "time":
       return undefined;
     case "leaf":
       return selectors[part.index];

@@ -6,6 +6,8 @@ import type { BinaryOp } from "../language/expression.ts";
 /** The computation of an expression. A selector is named by its index. Its depth is that of the expression. */
 export type Program =
   | { readonly kind: "number"; readonly value: number }
+  /** Unix seconds of each stamp. */
+  | { readonly kind: "time" }
   | { readonly kind: "leaf"; readonly index: number }
   | { readonly kind: "negate"; readonly of: Program }
   | {

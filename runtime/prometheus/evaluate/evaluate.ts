@@ -13,6 +13,7 @@ import {
   keepWhere,
   selectorPoints,
   negatePoints,
+  type PointOp,
   type Points,
   type SetOp,
 } from "./operators.ts";
@@ -48,15 +49,15 @@ export async function evaluate(
   { isInstant, slices }: Evaluation,
 ): Promise<Evaluated> {
   const values: Value[] = [];
-  const work = createWork(selectors, stamps.count);
+  const work = createWork(selectors, stamps);
   function* steps(): Generator<undefined, void> {
     values.push(yield* evaluateProgram(program, work));
   }
   await slices.collect(steps());
   const [value = 0] = values;
-  if (typeof value === "number") {
-    if (isInstant) return { type: "scalar", stamps, value };
-    const series = stamps.count === 0 ? [] : [{ labels: {}, ...constantPoints(value, stamps.count) }];
+  if (isScalar(value)) {
+    if (isInstant) return { type: "scalar", stamps, value: typeof value === "number" ? value : (value[0] ?? 0) };
+    const series = stamps.count === 0 ? [] : [{ labels: {}, ...scalarPoints(value, stamps.count) }];
     return { type: "matrix", stamps, series };
   }
   // A range after now has no stamps, and thus no series.
@@ -68,8 +69,30 @@ export async function evaluate(
 /** Series by their labels. Each has a point. */
 type Vector = ReadonlyMap<string, ResultSeries>;
 
+/** A number, or one for each stamp. */
+type Scalar = number | Float64Array;
+
 /** A scalar or a vector. */
-type Value = number | Vector;
+type Value = Scalar | Vector;
+
+function isScalar(value: Value): value is Scalar {
+  return typeof value === "number" || value instanceof Float64Array;
+}
+
+function scalarPoints(scalar: Scalar, count: number): Points {
+  return typeof scalar === "number" ? constantPoints(scalar, count) : { ...constantPoints(0, count), values: scalar };
+}
+
+function mapScalar(scalar: Scalar, compute: (value: number, index: number) => number): Scalar {
+  return typeof scalar === "number" ? compute(scalar, 0) : scalar.map(compute);
+}
+
+/** An operator between two scalars. */
+function combineScalars(op: PointOp, left: Scalar, right: Scalar): Scalar {
+  if (typeof right === "number") return mapScalar(left, (value) => combineNumbers(op, value, right));
+  if (typeof left === "number") return mapScalar(right, (value) => combineNumbers(op, left, value));
+  return mapScalar(left, (value, index) => combineNumbers(op, value, right[index] ?? Number.NaN));
+}
 
 /** Most points that the operators of one expression compute. */
 const pointsMax = 1_000_000;
@@ -77,6 +100,8 @@ const pointsMax = 1_000_000;
 /** The data of one evaluation and what is left of its bound. */
 interface Work {
   readonly count: number;
+  /** Unix seconds of each stamp. */
+  readonly times: () => Float64Array;
   readonly selector: (index: number) => Vector;
   /** Counts the points of series. @throws ApiError `result_too_large` */
   readonly spend: (series: number) => void;
@@ -93,7 +118,7 @@ interface Operands {
 type BinaryProgram = Extract<Program, { readonly kind: "binary" }>;
 
 /** Prepares an evaluation. */
-function createWork(selectors: SelectorsResult["selectors"], count: number): Work {
+function createWork(selectors: SelectorsResult["selectors"], { startMs, stepMs, count }: Stamps): Work {
   let left = pointsMax;
   const vectors = new Map<number, Vector>();
   const selector = (index: number): Vector => {
@@ -109,7 +134,9 @@ function createWork(selectors: SelectorsResult["selectors"], count: number): Wor
       `the operators of the expression compute more than ${pointsMax} points; use a larger step or fewer series`,
     );
   };
-  return { count, selector, spend };
+  const times = (): Float64Array =>
+    Float64Array.from({ length: count }, (_, index) => (startMs + index * stepMs) / 1_000);
+  return { count, times, selector, spend };
 }
 
 function selectorSeries({ labels, values }: SelectorsResult["selectors"][number]["series"][number]): ResultSeries {
@@ -121,11 +148,14 @@ function* evaluateProgram(program: Program, work: Work): Steps<Value> {
   switch (program.kind) {
     case "number":
       return program.value;
+    case "time":
+      return work.times();
     case "leaf":
       return work.selector(program.index);
     case "negate": {
       const value = yield* evaluateProgram(program.of, work);
-      return typeof value === "number" ? -value : yield* mapSeries(value, work, negatePoints);
+      if (isScalar(value)) return mapScalar(value, (own) => -own);
+      return yield* mapSeries(value, work, negatePoints);
     }
     case "binary": {
       const left = yield* evaluateProgram(program.left, work);
@@ -139,12 +169,12 @@ function* evaluateProgram(program: Program, work: Work): Steps<Value> {
 
 function* evaluateBinary({ op, isBool }: BinaryProgram, { left, right, work }: Operands): Steps<Value> {
   if (isSetOp(op)) return yield* combineSets(op, { left, right, work });
-  if (typeof left === "number") {
-    if (typeof right === "number") return combineNumbers(op, left, right);
-    const constant = constantPoints(left, work.count);
+  if (isScalar(left)) {
+    if (isScalar(right)) return combineScalars(op, left, right);
+    const constant = scalarPoints(left, work.count);
     return yield* mapSeries(right, work, (own) => combinePoints({ op, isBool, kept: "right" }, constant, own));
   }
-  const constant = typeof right === "number" ? constantPoints(right, work.count) : undefined;
+  const constant = isScalar(right) ? scalarPoints(right, work.count) : undefined;
   return yield* mapSeries(left, work, (own, key) => {
     const other = constant ?? (right as Vector).get(key);
     return other && combinePoints({ op, isBool, kept: "left" }, own, other);
@@ -152,7 +182,7 @@ function* evaluateBinary({ op, isBool }: BinaryProgram, { left, right, work }: O
 }
 
 function* combineSets(op: SetOp, { left, right, work }: Operands): Steps<Vector> {
-  if (typeof left === "number" || typeof right === "number") throw new TypeError(`${op} requires vectors`);
+  if (isScalar(left) || isScalar(right)) throw new TypeError(`${op} requires vectors`);
   const whenAlone = (own: ResultSeries): Points | undefined => (op === "and" ? undefined : own);
   const mapped = yield* mapSeries(left, work, (own, key) => {
     const other = right.get(key);

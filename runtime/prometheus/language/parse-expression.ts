@@ -175,7 +175,7 @@ function typeOfCall(call: Expression & { kind: "call" }): ExpressionType {
     const instead = canHaveWindow ? { ...argument, rangeMs: usualWindowMs } : undefined;
     throw new TypeFault(`argument ${index + 1} of ${fn} must be ${descriptions[type]}`, argument, instead);
   }
-  return "vector";
+  return fn === "time" ? "scalar" : "vector";
 }
 
 function typeOfBinary(part: Expression & { kind: "binary" }): ExpressionType {

@@ -1,7 +1,7 @@
 import { editDistance } from "../../errors/near-names.ts";
 import type { BinaryOp, ExpressionType } from "./expression.ts";
 
-/** The functions of the subset with the types of their arguments. Each gives a vector. */
+/** The functions of the subset with the types of their arguments. Each gives a vector, `time` a scalar. */
 export const functions: ReadonlyMap<string, readonly ExpressionType[]> = new Map<string, readonly ExpressionType[]>([
   ["avg_over_time", ["range"]],
   ["min_over_time", ["range"]],
@@ -14,6 +14,7 @@ export const functions: ReadonlyMap<string, readonly ExpressionType[]> = new Map
   ["histogram_sum", ["vector"]],
   ["histogram_count", ["vector"]],
   ["histogram_fraction", ["scalar", "scalar", "vector"]],
+  ["time", []],
 ]);
 
 /** The aggregations of the subset. */

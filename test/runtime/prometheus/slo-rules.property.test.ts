@@ -102,7 +102,7 @@ async function alertOf(
   tiers: readonly BurnTier[],
   reads: ReadonlyMap<number, Read>,
 ) {
-  const expression = parseExpression(burnExpression({ slo, metric, matchers: { tenant: "lumen" } }, tiers));
+  const expression = parseExpression(burnExpression({ slo, metric, matchers: { tenant: "lumen" }, nowMs: 0 }, tiers));
   const thresholds = slo.threshold === undefined ? [] : [slo.threshold];
   const { selectors, program } = compileExpression(expression, (id) =>
     id === metric.id ? { metric, thresholds } : undefined,

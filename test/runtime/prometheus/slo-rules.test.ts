@@ -1,13 +1,19 @@
 import { describe, expect, test } from "vitest";
-import type { SloConfig, SourceConfig } from "../../../crds/config.ts";
+import type { CatalogConfig, SloConfig, SourceConfig } from "../../../crds/config.ts";
 import { burnTiers } from "../../../runtime/metrics/slo/slo-status.ts";
 import { type AlertRule, burnExpression, sloRules } from "../../../runtime/prometheus/slo-rules.ts";
+import { charactersMax, parseExpression, typeOf } from "../../../runtime/prometheus/language/parse-expression.ts";
 import { exampleCatalog } from "./example-catalog.ts";
 
-const options = { tenants: ["lumen"], isTenantMatched: true, quotas: [] };
+const nowMs = Date.parse("2026-11-27T00:00:00Z");
+const options = { tenants: ["lumen"], isTenantMatched: true, quotas: [], nowMs };
 
 const series = { name: "events_total", matchers: [] };
 const ratio: SourceConfig = { kind: "ratio", increase: "Extrapolated", numerator: series, denominator: series };
+
+function withCorrections(corrections: NonNullable<SloConfig["corrections"]>): CatalogConfig {
+  return { ...exampleCatalog, slos: exampleCatalog.slos.map((slo) => ({ ...slo, corrections })) };
+}
 
 function rulesOf(slo: string, tenant = "lumen"): readonly AlertRule[] {
   const { groups } = sloRules(exampleCatalog, { ...options, tenants: [tenant] });
@@ -80,11 +86,67 @@ describe("the alert of an objective", () => {
     const [metric] = exampleCatalog.metrics;
     if (metric === undefined) throw new Error("the examples have no metric");
     const slo = { ...exampleCatalog.slos[0], metric: "count", counts: "Bad" } as SloConfig;
-    const source = { slo, metric: { ...metric, id: "count", source: ratio }, matchers: {} };
+    const source = { slo, metric: { ...metric, id: "count", source: ratio }, matchers: {}, nowMs };
     const [tier] = burnTiers(slo, metric.minStepSeconds);
     if (tier === undefined) throw new Error("an objective has tiers");
     expect(burnExpression(source, [tier]).split("\n")[1]).toBe(
       '  avg(avg_over_time({__name__="count"}[1h])) / 0.01 > 14.4',
+    );
+  });
+
+  test("names the owner of the metric in a label, and how to reach it in annotations", () => {
+    const owned = { owner: "payments", contact: "#pay {{", runbookUrl: "https://runbooks.example/pay" };
+    const catalog = { ...exampleCatalog, metrics: exampleCatalog.metrics.map((metric) => ({ ...metric, ...owned })) };
+    const first = (labels: Readonly<Record<string, string>>) =>
+      sloRules(catalog, { ...options, labels }).groups[0]?.rules[0];
+    expect(first({})?.labels["owner"]).toBe("payments");
+    expect(first({ owner: "oncall" })?.labels["owner"]).toBe("oncall");
+    expect(first({})?.annotations).toMatchObject({
+      runbook_url: "https://runbooks.example/pay",
+      contact: '#pay {{ "{{" }}',
+    });
+  });
+
+  test("is silent during corrections, until the short window has left them", () => {
+    const corrected = withCorrections([
+      { reason: "past", from: "2026-01-01T00:00:00Z", to: "2026-01-02T00:00:00Z" },
+      { reason: "move", from: "2026-11-27T10:00:00Z", to: "2026-11-27T11:00:00Z" },
+    ]);
+    const { groups, notes } = sloRules(corrected, options);
+    const expr = groups.find(({ name }) => name.includes("/login/"))?.rules[0]?.expr ?? "";
+    const [fromSeconds, toSeconds] = [Date.parse("2026-11-27T10:00:00Z"), Date.parse("2026-11-27T11:00:00Z")].map(
+      (ms) => ms / 1_000,
+    );
+    expect(expr.split("\n")[2]).toBe(
+      '  and (1 - avg(avg_over_time(auth_success_rate{tenant="lumen"}[5m]))) / 0.03 > 14.4 + ' +
+        `1e12 * ((time() >= bool ${fromSeconds}) * (time() < bool ${(toSeconds ?? 0) + 300}))`,
+    );
+    expect(expr).toContain(`(time() < bool ${(toSeconds ?? 0) + 1_800})`);
+    expect(notes.filter((note) => note.includes("silent"))).toEqual([]);
+  });
+
+  test("expands a schedule for 35 days, and says so", () => {
+    const weekly = { cron: "0 2 * * SUN", durationMinutes: 60, timeZone: "Europe/Berlin" };
+    const { groups, notes } = sloRules(withCorrections([{ reason: "weekly", schedule: weekly }]), options);
+    const expr = groups.find(({ name }) => name.includes("/login/"))?.rules[1]?.expr ?? "";
+    expect(expr.match(/time\(\) >= bool/gu)).toHaveLength(2 * 5);
+    expect(notes).toContain(
+      "the alerts of the objective login are silent during its corrections until 2027-01-01T00:00Z; print them again before",
+    );
+  });
+
+  test("compiles with as many intervals as are printed, and says where they end", () => {
+    const daily = ["0 1", "0 5"].map((time) => ({
+      reason: "backup",
+      schedule: { cron: `${time} * * *`, durationMinutes: 60, timeZone: "America/New_York" },
+    }));
+    const { groups, notes } = sloRules(withCorrections(daily), options);
+    const exprs = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
+    expect(exprs.every((expr) => expr.length <= charactersMax && typeOf(parseExpression(expr)) === "vector")).toBe(
+      true,
+    );
+    expect(notes).toContain(
+      "the alerts of the objective login are silent during its corrections until 2026-12-16T06:00Z; print them again before",
     );
   });
 });

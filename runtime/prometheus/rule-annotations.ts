@@ -1,0 +1,32 @@
+import { formatDuration } from "../metrics/request/time.ts";
+import type { SloView } from "../metrics/slo/slo-selection.ts";
+import type { BurnTier } from "../metrics/slo/slo-status.ts";
+
+const speeds = { page: "fast", ticket: "slowly" } as const;
+
+/** What people read in an alert: which budget burns, its limits, and what the owner of the metric says. */
+export function ruleAnnotations(
+  { slo, entry }: SloView,
+  severity: BurnTier["severity"],
+  tiers: readonly BurnTier[],
+): Readonly<Record<string, string>> {
+  const percent = Number((slo.objective * 100).toPrecision(12));
+  const limits = tiers.map(({ longSeconds, shortSeconds, factor }) => {
+    return `${factor} over ${formatDuration(longSeconds)} and ${formatDuration(shortSeconds)}`;
+  });
+  const { runbookUrl, contact } = entry.metric;
+  return {
+    ...literal({ ...(runbookUrl && { runbook_url: runbookUrl }), ...(contact && { contact }) }),
+    summary: `The objective ${slo.name} of ${slo.domain} burns its error budget ${speeds[severity]}`,
+    description:
+      `The burn rate of ${entry.metric.id} is {{ $value | humanize }}. ` +
+      `The limits are ${limits.join(" or ")}; the objective is ${percent} % of events over ${slo.windowDays} days.`,
+  };
+}
+
+/** Texts as they are: values of labels and annotations are templates. */
+export function literal(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(labels).map(([name, value]) => [name, value.replaceAll("{{", '{{ "{{" }}')]),
+  );
+}
