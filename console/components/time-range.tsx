@@ -36,7 +36,10 @@ export function timeRangeOf(query: URLSearchParams, nowMs: number, standard: Pre
   const spanMs = named.seconds * 1_000;
   if (from === "" && to === "") return { preset: named.name, from: iso(endMs - spanMs), to: iso(endMs) };
   const startMs = readLinkTime(from, nowMs) ?? endMs - spanMs;
-  return { preset: undefined, from: iso(startMs), to: iso(endMs) };
+  // The server names a text that is no time; a default in its place would show other data.
+  const shown = (text: string, ms: number): string =>
+    text === "" || readLinkTime(text, nowMs) !== undefined ? iso(ms) : text;
+  return { preset: undefined, from: shown(from, startMs), to: shown(to, endMs) };
 }
 
 /** True if an address chooses a time range. */

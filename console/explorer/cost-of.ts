@@ -1,5 +1,5 @@
 import { formatSeconds } from "../components/format.ts";
-import { secondsOf } from "./explorer-query.ts";
+import { secondsOf, type ExplorerQuery } from "./explorer-query.ts";
 
 /** Cost units of a response; undefined if its headers have none. */
 export function costOf(headers: Headers | undefined): number | undefined {
@@ -10,8 +10,13 @@ export function costOf(headers: Headers | undefined): number | undefined {
 /** A range that ended longer ago than this has no newest sample of interest. */
 const endAgeMsMax = 120_000;
 
-/** The age of the newest sample of a range that ends now: `27 min 21 s`; undefined for another range. */
-export function freshnessOf(headers: Headers | undefined, endMs: number, nowMs: number): string | undefined {
+/** True for a range up to now, which the server may end with the step before. */
+export function endsNow({ range }: Pick<ExplorerQuery, "range">, endMs: number, nowMs: number): boolean {
+  return range !== "" || nowMs - endMs <= endAgeMsMax;
+}
+
+/** The age of the newest sample: `27 min 21 s`; undefined if the response does not have it. */
+export function freshnessOf(headers: Headers | undefined): string | undefined {
   const seconds = secondsOf(headers?.get("x-data-freshness") ?? "");
-  return seconds === undefined || nowMs - endMs > endAgeMsMax ? undefined : formatSeconds(seconds);
+  return seconds === undefined ? undefined : formatSeconds(seconds);
 }

@@ -9,7 +9,7 @@ import { formatCount, formatNumber, formatSeconds } from "../components/format.t
 import { useFormatTime } from "../components/preferences.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 import { secondsOf, type ExplorerQuery } from "./explorer-query.ts";
-import { costOf, freshnessOf } from "./cost-of.ts";
+import { costOf, endsNow, freshnessOf } from "./cost-of.ts";
 import { axisUnit, formatOfUnit, pointCountOf, shownSeries } from "./shown-series.ts";
 import { windowChange, windowOf } from "./time-window.ts";
 
@@ -59,7 +59,7 @@ export function QueryResult({ entry, request, response, headers, atMs }: QueryRe
         mark={<Incomplete meta={meta} />}
       />
       <SeriesPages meta={meta} />
-      <p class="quiet">{figuresText({ response, headers, atMs })}</p>
+      <p class="quiet">{figuresText({ request, response, headers, atMs })}</p>
       {meta.hints === undefined ? null : <p class="hint">{meta.hints.join(" ")}</p>}
     </>
   );
@@ -71,9 +71,10 @@ function Incomplete({ meta: { regions } }: { readonly meta: QueryAnswer["meta"] 
   return missing.length === 0 ? null : <Badge state="partial" label={`Incomplete: ${missing.join(", ")}`} />;
 }
 
-function figuresText({ response, headers, atMs }: Omit<QueryResultProps, "entry" | "request">): string {
+function figuresText({ request, response, headers, atMs }: Omit<QueryResultProps, "entry">): string {
   const { meta, data } = response;
-  const [cost, freshness] = [costOf(headers), freshnessOf(headers, Date.parse(meta.to), atMs)];
+  const cost = costOf(headers);
+  const freshness = endsNow(request, Date.parse(meta.to), atMs) ? freshnessOf(headers) : undefined;
   const parts = [
     `${formatCount(pointCountOf(response), "point")} of ${formatCount(data.length, "series", "series")}`,
     `step ${stepText(meta.step)}`,

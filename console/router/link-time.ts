@@ -4,17 +4,19 @@ const zoneOfTime = String.raw`(?<zone>Z|UTC|[+\- ]?\d{2}:?\d{2})`;
 const absolute = new RegExp(`^${day}(?:[T ]${timeOfDay} ?${zoneOfTime}?)?$`, "iu");
 const inUtc = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/u;
 const unixSeconds = /^\d{9,11}(?:\.\d+)?$/u;
+const unixMilliseconds = /^\d{12,14}$/u;
 const relative = /^now(?:(?<sign>[+\- ])(?<distance>(?:\d{1,6}[wdhms])+))?(?:\/(?<unit>[smhd]))?$/u;
 const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
 /**
  * A time of an address in Unix milliseconds: ISO 8601 or as the console shows it, in UTC or with an offset, Unix
- * seconds, or relative to now, such as `now-1h30m` and `now/d`. The `+` of an offset may be a space, which an address
- * makes of it. Undefined for any other text. @param isEnd a rounded time is the end of its unit
+ * seconds or milliseconds, or relative to now, such as `now-1h30m` and `now/d`. The `+` of an offset may be a space,
+ * which an address makes of it. Undefined for any other text. @param isEnd a rounded time is the end of its unit
  */
 export function readLinkTime(text: string, nowMs: number, isEnd = false): number | undefined {
   const shown = text.trim();
   if (unixSeconds.test(shown)) return Number(shown) * 1_000;
+  if (unixMilliseconds.test(shown)) return Number(shown);
   const { date, time = "00:00", zone = "" } = absolute.exec(shown)?.groups ?? {};
   if (date === undefined) return relativeTime(shown, nowMs, isEnd);
   const ms = Date.parse(`${date}T${time}${offsetOf(zone)}`);

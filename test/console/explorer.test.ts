@@ -3,7 +3,7 @@ import { foundEntries } from "../../console/explorer/catalog-table.tsx";
 import { clientsText } from "../../console/preview/query-effect.tsx";
 import { readersOf } from "../../console/explorer/metric-usage.ts";
 import type { QueryAnswer } from "../../api/queries.ts";
-import { freshnessOf } from "../../console/explorer/cost-of.ts";
+import { endsNow, freshnessOf } from "../../console/explorer/cost-of.ts";
 import { costText } from "../../console/explorer/plan-facts.tsx";
 import { execFileSync } from "node:child_process";
 import { assert, constantFrom, property, string } from "fast-check";
@@ -228,7 +228,9 @@ test("the cost of a query without a tenant asks for one", () => {
 
 test("the newest sample has an age only in a range that ends now", () => {
   const headers = new Headers({ "x-data-freshness": "1641s" });
-  expect(freshnessOf(headers, nowMs - 30_000, nowMs)).toBe("27 min 21 s");
-  expect(freshnessOf(headers, nowMs - 3_600_000, nowMs)).toBeUndefined();
-  expect(freshnessOf(new Headers(), nowMs, nowMs)).toBeUndefined();
+  expect(freshnessOf(headers)).toBe("27 min 21 s");
+  expect(freshnessOf(new Headers())).toBeUndefined();
+  expect(endsNow({ range: "3d" }, nowMs - 1_800_000, nowMs)).toBe(true);
+  expect(endsNow({ range: "" }, nowMs - 30_000, nowMs)).toBe(true);
+  expect(endsNow({ range: "" }, nowMs - 3_600_000, nowMs)).toBe(false);
 });
