@@ -33,6 +33,9 @@ const rows = {
   // Webhooks
   invalid_envelope: { status: 422, title: "Invalid event envelope", retryable: false },
   personal_data: { status: 422, title: "Event contains personal data", retryable: false },
+  undeclared_type: { status: 422, title: "Undeclared event type", retryable: false },
+  version_retired: { status: 422, title: "Event version retired", retryable: false },
+  invalid_data: { status: 422, title: "Invalid event data", retryable: false },
   event_id_reused: { status: 409, title: "Event id already in use", retryable: false },
   event_not_found: { status: 404, title: "Event not found", retryable: false },
   partners_required: { status: 403, title: "Partners claim required", retryable: false },

@@ -14,6 +14,7 @@ import { createEventReads, type EventReads } from "./history/event-reads.ts";
 import { createBackpressure, type Backpressure } from "./ingest/backpressure.ts";
 import { createIdempotencyKeys, type IdempotencyKeys } from "./ingest/idempotency-keys.ts";
 import { serveIngestSubject } from "./ingest/ingest-nats.ts";
+import { EventContracts } from "./ingest/event-contracts.ts";
 import { createIngest, type Ingest } from "./ingest/ingest.ts";
 import { createTakenIds } from "./ingest/event-ids.ts";
 import { leaderKey, startBackground, type MaintenanceJob } from "./maintenance/background-loops.ts";
@@ -96,6 +97,7 @@ export class WebhookEngine {
   readonly #router: Router;
   readonly #jobs: readonly MaintenanceJob[];
   readonly #backpressure: Backpressure;
+  readonly #contracts: EventContracts;
   #stopBackground: () => void = () => undefined;
   #stopSubject: () => Promise<void> = () => Promise.resolve();
   #stopped: Promise<void> | undefined;
@@ -147,6 +149,8 @@ export class WebhookEngine {
     this.deadLetters = createDeadLettersApi(this.#context);
     this.idempotencyKeys = createIdempotencyKeys(this.#bucket("idempotency"), this.#context.now);
     this.#backpressure = createBackpressure(this.#context.events, settings.streams.events.maxBytes, log);
+    const { metrics, now } = this.#context;
+    this.#contracts = new EventContracts({ undeclared: settings.events.undeclared, metrics, log, now });
     this.ingest = this.#createIngest();
     this.#jobs = this.#createJobs(replayStore);
     this.apply(deps.config, deps.configHash);
@@ -186,7 +190,10 @@ export class WebhookEngine {
    * @param hash of the configuration
    */
   apply(config?: RuntimeConfig, hash?: string): void {
-    if (config !== undefined) this.#context.partnerMetrics.configured(config.partners);
+    if (config !== undefined) {
+      this.#context.partnerMetrics.configured(config.partners);
+      this.#contracts.apply(config);
+    }
     this.#partners.apply(config, hash);
     this.#router.use(this.#partners.table());
     this.#lanes.apply(this.#partners.all());
@@ -273,6 +280,7 @@ export class WebhookEngine {
       metrics,
       spans,
       idForms: settings.events.idForms,
+      contracts: this.#contracts,
       onTaken: createTakenIds(this.#context),
     });
   }

@@ -2,6 +2,7 @@ import { queryDeadlineMsDefault } from "../../../crds/config.ts";
 import {
   certificateForms,
   eventIdForms,
+  undeclaredEvents,
   partnersClaims,
   type Settings,
   tlsVersions,
@@ -50,7 +51,7 @@ export const defaultSettings: Settings = {
     allowedFields: [],
     allowedForTypes: [],
   },
-  events: { idForms: [] },
+  events: { idForms: [], undeclared: "Accept" },
   streams: {
     prefix: "hg",
     replicas: 1,
@@ -265,6 +266,10 @@ export const settingsSchema: object = {
           "more character); by default, all ids are accepted.",
         { enum: eventIdForms },
         { maxItems: 3 },
+      ),
+      undeclared: word(
+        "Events whose type or version no event catalog declares: Accept, Warn (they are counted and logged) or Reject.",
+        undeclaredEvents,
       ),
     }),
     streams: section("Sizes of the JetStream streams.", {

@@ -190,12 +190,17 @@ interface AllowedFields {
 }
 
 /** Requirements on events beyond the envelope. */
-interface EventSettings {
+export interface EventSettings {
   /**
    * Allowed forms of event ids, so that no tenant can guess another's ids. @default any id
    */
   readonly idForms: readonly EventIdForm[];
+  /** What becomes of an event whose type or version no event catalog declares. @default "Accept" */
+  readonly undeclared: (typeof undeclaredEvents)[number];
 }
+
+/** Every value of {@link EventSettings.undeclared}. */
+export const undeclaredEvents = ["Accept", "Warn", "Reject"] as const;
 
 /**
  * `Uuid`: RFC 9562 §4. `Ulid`: 26 digits of Crockford's base 32. `TenantPrefix`: the event's tenant, one of `.`, `:`

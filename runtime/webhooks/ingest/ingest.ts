@@ -10,6 +10,7 @@ import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { DeliverySpans, IngestSpan } from "../telemetry/delivery-spans.ts";
 import { parseEnvelope, type Envelope, type ValidEnvelope } from "../events/envelope.ts";
 import { personalDataRules } from "../events/personal-data.ts";
+import type { EventContracts } from "./event-contracts.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
 import { eventHash } from "../ids.ts";
 import { isOwnType } from "../events/reserved-types.ts";
@@ -43,6 +44,8 @@ interface IngestDeps {
   readonly spans: Pick<DeliverySpans, "ingest">;
   /** Allowed forms of event ids. @default all */
   readonly idForms?: readonly EventIdForm[];
+  /** Checks an event against its declared type. @default nothing is declared */
+  readonly contracts?: Pick<EventContracts, "check">;
   /** Called for an id that belongs to another tenant. @default nothing */
   readonly onTaken?: (taken: EventIdTaken) => void;
   /** Time limit for storing an event, including repetitions, in milliseconds. @default 4000 */
@@ -53,8 +56,8 @@ interface IngestDeps {
  * Stores one event once. Resolves only after JetStream has stored it. A repetition with the same bytes is a duplicate
  * during the whole retention of the stream.
  *
- * @throws ApiError of the envelope; `tenant_forbidden`; `event_id_reused` for a known id with other bytes or of another
- *   tenant; `events_unavailable` when the event may not be stored
+ * @throws ApiError of the envelope; `tenant_forbidden`; those of the declared type; `event_id_reused` for a known id
+ *   with other bytes or of another tenant; `events_unavailable` when the event may not be stored
  */
 export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestResponse>;
 
@@ -79,6 +82,7 @@ export function createIngest(deps: IngestDeps): Ingest {
     try {
       const valid = parseEnvelope(bytes, rules);
       checkCaller(valid.envelope, caller, idForms);
+      deps.contracts?.check(valid.envelope);
       ({ envelope } = valid);
       const response = await admit(bytes.byteLength, () => store(deps, valid, span));
       end(response.duplicate ? "duplicate" : "stored");

@@ -24,6 +24,14 @@ export function createDeliveryMetrics(registry: Registry) {
   return {
     /** By `outcome`: `stored`, `duplicate`, `reused`, `taken` (by another tenant), `refused`, `unavailable`. */
     ingested: counter("ingest_total", "Requests to store an event.", ["outcome"]),
+    undeclared: counter("undeclared_total", "Events whose type or version no event catalog declares."),
+    invalidData: counter("invalid_data_total", "Events whose data does not match its schema.", ["type", "version"]),
+    deprecatedEvents: counter("deprecated_events_total", "Accepted events of a deprecated version.", [
+      "type",
+      "version",
+    ]),
+    eventSchemaBytes: gauge("event_schema_bytes", "Estimated memory of a schema that was used.", ["type", "version"]),
+    eventSchemaFaults: counter("event_schema_faults_total", "Schemas that the pod could not read."),
     routed: counter("routed_total", "Deliveries published for events."),
     /** By `reason`: `no_subscription` when no subscription matches, `not_permitted` when a right was withdrawn. */
     unrouted: counter(

@@ -136,6 +136,49 @@ describe.concurrent("an Idempotency-Key", () => {
   });
 });
 
+describe.concurrent("a declared type", () => {
+  test("rejects data that breaks its schema on every way in, before anything is stored", async (context) => {
+    const it = await caseOf(context);
+    const version = {
+      version: "2026-01-01",
+      schema: {
+        type: "object",
+        required: ["payout_id"],
+        properties: { amount_minor: { type: "integer", minimum: 0 } },
+      },
+      examples: [],
+      state: "Active" as const,
+    };
+    const type = { type: "payout.processed", description: "Sent.", sensitive: [] };
+    const origin = { uid: "u-1", namespace: "shop", name: "payouts", generation: 1, specDigest: "" };
+    const withoutRule = { ...version, schema: { type: "object" } };
+    const declared = (one: Omit<typeof version, "schema"> & { readonly schema: object }) => ({
+      ...configOf(),
+      eventCatalogs: [
+        { ...origin, owner: "team", types: [{ ...type, versions: [{ ...one, schema: { ...one.schema } }] }] },
+      ],
+    });
+    it.engine.apply(declared({ ...version, schema: { ...version.schema, required: [] } }));
+    const post = poster(context, it);
+    const bad = (id: string) => eventBytes(id, { data: { amount_minor: -1 } });
+    const error = {
+      code: "invalid_data",
+      errors: [{ field: "data.amount_minor", detail: "/data/amount_minor must be at least 0" }],
+    };
+    expect(await post("/events", bad("e-1").toString())).toMatchObject({ status: 422, body: error });
+    expect(await post("/events", `[${eventBytes("e-2").toString()},${bad("e-3").toString()}]`)).toMatchObject({
+      status: 207,
+      body: { results: [{ status: 202 }, { status: 422, error }] },
+    });
+    const reply = await it.nats.connection.request(`${it.prefix}.in.acme`, bad("e-4"), { timeout: timeoutMs });
+    expect(reply.json()).toMatchObject({ status: 422, error });
+    const { state } = await it.nats.manager.streams.info(`${it.prefix.toUpperCase()}_EVENTS`);
+    expect(state.messages).toBe(1);
+    it.engine.apply(declared(withoutRule));
+    expect(await post("/events", bad("e-1").toString())).toMatchObject({ status: 202 });
+  });
+});
+
 describe.concurrent("an event on a NATS subject", () => {
   test("is stored, answered and delivered as over HTTP, for the tenant of its subject alone", async (context) => {
     const partner = await startWebhookPartner();

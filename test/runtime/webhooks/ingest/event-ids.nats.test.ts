@@ -117,7 +117,10 @@ describe.concurrent("an event id", () => {
   });
 
   test("has the form that the settings require", async (context) => {
-    const settings = { ...streamsOf("forms"), events: { idForms: ["Uuid", "TenantPrefix"] as const } };
+    const settings = {
+      ...streamsOf("forms"),
+      events: { idForms: ["Uuid", "TenantPrefix"] as const, undeclared: "Accept" as const },
+    };
     const it = await engineCase(server.url, context, configOf(), { settings });
     await expect(it.ingest(eventBytes("payout-1001"))).rejects.toMatchObject({
       code: "invalid_envelope",
