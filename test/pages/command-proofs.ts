@@ -87,6 +87,7 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "make release": { runBy: [publish] },
   },
   "docs/how-to/several-programs.md": { "*": { runBy: ["test/cli/two-programs.nats.test.ts"] } },
+  "docs/how-to/openslo.md": { "*": { runBy: ["test/cli/configuration/openslo.test.ts"] } },
   "docs/how-to/slo-rules.md": {
     "npx heliograph validate docs/examples": { runBy: ["test/cli/configuration/rules.test.ts"] },
     "kubectl get metriccatalogs,queryclassquotas --namespace team-metrics --output=yaml > resources.yaml": {

@@ -1,0 +1,79 @@
+// What the import and the export of OpenSLO share.
+
+/** The members of a mapping. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** A document with the place of its fields. */
+export interface OpenSloDocument {
+  readonly kind: string;
+  readonly name: string;
+  readonly value: Fields;
+  readonly lineOf: (field: string) => number;
+}
+
+/** The version of every document. Source: OpenSLO specification, v1. */
+export const openSloVersion = "openslo/v1";
+/** Type of a metric source whose `spec` names a metric of a catalog. */
+export const sourceType = "Heliograph";
+/** Annotation with the fields of an objective that OpenSLO has no place for, as JSON. */
+export const restAnnotation = "heliograph.dev/slo";
+/** Operators of a threshold. */
+export const openSloOperators = { AtMost: "lte", Below: "lt", AtLeast: "gte", Above: "gt" } as const;
+/** Long windows of the tiers of a rolling window of 30 days, in minutes, with what they make of an objective. */
+export const tiersOf30Days = [
+  [60, "page"],
+  [360, "page"],
+  [1_440, "ticket"],
+  [4_320, "ticket"],
+] as const;
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
+
+/** The seconds of a duration such as `5m`; undefined for another text. */
+export function secondsOf(duration: unknown): number | undefined {
+  const [, count, unit = ""] = /^(\d+(?:[.]\d+)?)([smhdw])$/u.exec(String(duration)) ?? [];
+  return count === undefined ? undefined : Number(count) * (unitSeconds[unit] ?? Number.NaN);
+}
+
+/** Tests if a value is a mapping. */
+export function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The members of a mapping; none of another value. */
+export function fieldsOf(value: unknown): Fields {
+  return isObject(value) ? value : {};
+}
+
+/** The value at a path of names with dots. */
+export function at(value: Fields, path: string): unknown {
+  return path.split(".").reduce<unknown>((part, name) => (isObject(part) ? part[name] : undefined), value);
+}
+
+/** Lists what an objective cannot express. */
+export type Note = (field: string, reason: string) => void;
+
+/** Burn rates of conditions on the long windows of the four tiers. Other alerts are listed. */
+export function burnRatesOf(slo: Fields, windowDays: number, all: readonly OpenSloDocument[], note: Note): Fields {
+  const policies = at(slo, "spec.alertPolicies");
+  if (!Array.isArray(policies) || policies.length === 0) return {};
+  const named = (kind: string, name: unknown): unknown =>
+    all.find((one) => one.kind === kind && one.name === name)?.value;
+  const conditions = policies.flatMap((policy: unknown): readonly unknown[] => {
+    const own = at(fieldsOf(policy), "alertPolicyRef");
+    const list = at(fieldsOf(own === undefined ? policy : named("AlertPolicy", own)), "spec.conditions");
+    return Array.isArray(list) ? list : [undefined];
+  });
+  const rates = conditions.map((condition, tier) => {
+    const ref = at(fieldsOf(condition), "conditionRef");
+    const full = fieldsOf(ref === undefined ? condition : named("AlertCondition", ref));
+    const { kind, op, threshold, lookbackWindow } = fieldsOf(at(full, "spec.condition"));
+    const seconds = ((tiersOf30Days[tier]?.[0] ?? Number.NaN) * 60 * windowDays) / 30;
+    const isTier = kind === "burnrate" && op === "gt" && secondsOf(lookbackWindow) === seconds;
+    return isTier && typeof threshold === "number" ? threshold : undefined;
+  });
+  if (rates.length === tiersOf30Days.length && !rates.includes(undefined)) return { burnRates: rates };
+  const windows = tiersOf30Days.map(([minutes]) => `${(minutes * windowDays) / 30}m`).join(", ");
+  note("spec.alertPolicies", `alerts are four burn rates over ${windows}; these are left out`);
+  return {};
+}
