@@ -208,7 +208,10 @@ export interface SelectsConfig {
   readonly order?: number;
 }
 
-/** The part of an event that is sent: all but the excluded values, or the envelope with the included ones. */
+/**
+ * The part of an event that is sent: all but the excluded values, or the envelope with the included ones. Classes are
+ * those of the event catalogs.
+ */
 export type PayloadConfig = WebhookPartnerSubscriptionPayload;
 
 /** A condition on a value of the event. */

@@ -85,8 +85,10 @@ export const webhookPartnerRules: readonly PlacedRule[] = [
   ]),
   ...rulesAt<WebhookPartnerSubscriptionPayload>("spec.subscriptions[].payload", [
     rule(
-      "a payload has either include or exclude",
-      ({ include, exclude }) => (include === undefined) !== (exclude === undefined),
+      "a payload has include or exclude, or excludeClasses with or without one of them",
+      ({ include, exclude, excludeClasses }) =>
+        [include, exclude].filter((list) => list !== undefined).length === (excludeClasses === undefined ? 1 : 0) ||
+        (excludeClasses !== undefined && (include === undefined || exclude === undefined)),
     ),
   ]),
   ...["include", "exclude"].flatMap((list) =>

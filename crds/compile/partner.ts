@@ -68,7 +68,7 @@ export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
   const unversioned = versionSegment.test(path)
     ? []
     : [`the endpoint's path ${path} has no version segment such as v1`];
-  return [...unversioned, ...addressWarnings(spec), ...payloadWarnings(spec.subscriptions)];
+  return [...unversioned, ...addressWarnings(spec), ...payloadWarnings(spec.subscriptions), ...pointerWarnings(spec)];
 }
 
 type MaterialFor = (use: EndpointUse) => string | undefined;
@@ -145,6 +145,20 @@ function compileSubscription(
       ...(order === undefined ? {} : { order }),
     },
   };
+}
+
+/** Segments of pointers that name no value, though other languages of paths have them. */
+function pointerWarnings({ subscriptions }: WebhookPartner["spec"]): readonly string[] {
+  return subscriptions.flatMap(({ name, matchers = [], payload = {} }) => [
+    ...matchers
+      .filter(({ pointer }) => /\/[*-](?:\/|$)/u.test(pointer))
+      .map(({ pointer }) => `the pointer ${pointer} of a matcher of ${name} is a name: matchers have no wildcards`),
+    ...[...(payload.include ?? []), ...(payload.exclude ?? [])]
+      .filter((pointer) => /\/-(?:\/|$)/u.test(pointer))
+      .map(
+        (pointer) => `the pointer ${pointer} of the payload of ${name} names no item of a list: use * for every item`,
+      ),
+  ]);
 }
 
 /** Pairs of subscriptions that may match one event and send different parts of it: the order of the list decides. */

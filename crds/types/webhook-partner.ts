@@ -226,15 +226,20 @@ export interface WebhookPartnerSubscriptionMatcher {
  */
 export interface WebhookPartnerSubscriptionPayload {
   /**
-   * JSON pointers to what is sent, with the fields of the envelope. Unselected elements of a list become null, so that
-   * the others keep their places.
+   * JSON pointers to what is sent, with the fields of the envelope. The segment * stands for every item of a list.
+   * Unselected items of a list become null, so that the others keep their places.
    */
   readonly include?: readonly string[];
   /**
-   * JSON pointers to what is not sent. An excluded element of a list becomes null, so that the others keep their
-   * places.
+   * JSON pointers to what is not sent. The segment * stands for every item of a list. An excluded item of a list
+   * becomes null, so that the others keep their places.
    */
   readonly exclude?: readonly string[];
+  /**
+   * Classes of fields that are not sent: those of the event catalog that declares the type, when the event is routed. A
+   * type that no catalog declares has none.
+   */
+  readonly excludeClasses?: readonly string[];
 }
 
 /** Limits on the rate and the backlog of deliveries. @default {} */

@@ -1,7 +1,7 @@
 import type { EventMatcherConfig, PayloadConfig, SelectsConfig } from "../../crds/config.ts";
 
 const names: ReadonlySet<string> = new Set<keyof SelectsConfig>(["producers", "matchers", "payload", "order"]);
-const lists: ReadonlySet<string> = new Set<keyof PayloadConfig>(["include", "exclude"]);
+const lists: ReadonlySet<string> = new Set<keyof PayloadConfig>(["include", "exclude", "excludeClasses"]);
 const operators: Readonly<Record<EventMatcherConfig["op"], true>> = {
   Equal: true,
   NotEqual: true,

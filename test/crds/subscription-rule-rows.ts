@@ -1,5 +1,6 @@
 import { rowsOf, type RuleRow } from "./rows.ts";
 
+const payloadLists = "a payload has include or exclude, or excludeClasses with or without one of them";
 const matcher = "spec.subscriptions[0].matchers[0]";
 const needsValue =
   "value is required for Equal, NotEqual, GreaterThan, LessThan and Prefix, and not allowed for other operators";
@@ -90,13 +91,13 @@ export const subscriptionRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("Webhook
     says: "includes and excludes parts of an event",
     set: { "subscriptions[0].payload": { include: ["/data/a"], exclude: ["/data/b"] } },
     field: "spec.subscriptions[0].payload",
-    message: "a payload has either include or exclude",
+    message: payloadLists,
   },
   {
     says: "selects no part of an event",
     set: { "subscriptions[0].payload": {} },
     field: "spec.subscriptions[0].payload",
-    message: "a payload has either include or exclude",
+    message: payloadLists,
   },
   ...["/event_id", "/ts", "/tenant/a", "/attempt"].map((pointer) => ({
     says: `excludes ${pointer}`,

@@ -1,8 +1,25 @@
-import type { PayloadConfig } from "../../../crds/config.ts";
+import type { EventTypeConfig, PayloadConfig } from "../../../crds/config.ts";
 import { eachMember, isContainer, pointerTree, valueEnd, type JsonPointers } from "../../json/json-pointers.ts";
 
 /** Selections of a payload, applied one after the other: what is sent is within all of them. */
-export type PayloadSelection = readonly PayloadConfig[];
+export type PayloadSelection = readonly Omit<PayloadConfig, "excludeClasses">[];
+
+/** The fields with a class of an event type. */
+export type SensitiveFields = (type: string) => EventTypeConfig["sensitive"];
+
+export const noSensitiveFields: SensitiveFields = () => [];
+
+/** The selections for events of a type, with the pointers of classes in place of their names. */
+export function withClasses(
+  payload: readonly PayloadConfig[],
+  sensitive: EventTypeConfig["sensitive"],
+): PayloadSelection {
+  return payload.flatMap(({ excludeClasses = [], ...part }) => {
+    const fields = sensitive.filter((field) => excludeClasses.includes(field.class));
+    const exclude = fields.map(({ pointer }) => `/data${pointer}`);
+    return [...(Object.keys(part).length > 0 ? [part] : []), ...(exclude.length > 0 ? [{ exclude }] : [])];
+  });
+}
 
 /** The fields of the envelope, which are always sent. Source: seed "Webhook Event Delivery" §2.1. */
 const envelopePointers = ["event_id", "type", "version", "ts", "producer", "tenant"].map((name) => `/${name}`);
@@ -25,7 +42,7 @@ export function differentSelections(selection: PayloadSelection): PayloadSelecti
   return [...new Map(selection.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-function cutBy(text: string, { include, exclude = [] }: PayloadConfig): string {
+function cutBy(text: string, { include, exclude = [] }: PayloadSelection[number]): string {
   const tree = pointerTree(include === undefined ? exclude : [...include, ...envelopePointers]);
   const start = Math.max(0, text.indexOf("{"));
   const { kept = "{}", end } = cut({ text, isIncluding: include !== undefined }, start, tree);
@@ -60,10 +77,11 @@ function cut(cutting: Cutting, start: number, node: JsonPointers | undefined): C
 function cutMembers(cutting: Cutting, start: number, { children }: JsonPointers): Cut {
   const { text } = cutting;
   const isList = text.charAt(start) === "[";
+  const everyItem = isList ? children.get("*") : undefined;
   const parts: string[] = [];
   let isWhole = true;
   const end = eachMember(text, start, ({ name, start: memberStart, valueStart }) => {
-    const { kept, end: valueStop } = cut(cutting, valueStart, children.get(name));
+    const { kept, end: valueStop } = cut(cutting, valueStart, bothTrees(children.get(name), everyItem));
     isWhole &&= kept === text.slice(valueStart, valueStop);
     if (kept !== undefined) parts.push(text.slice(memberStart, valueStart) + kept);
     else if (isList) parts.push("null");
@@ -71,4 +89,13 @@ function cutMembers(cutting: Cutting, start: number, { children }: JsonPointers)
   });
   if (isWhole) return { kept: text.slice(start, end), end };
   return { kept: isList ? `[${parts.join(",")}]` : `{${parts.join(",")}}`, end };
+}
+
+/** The pointers of two trees, that of an item of a list and that of every item. */
+function bothTrees(one: JsonPointers | undefined, other: JsonPointers | undefined): JsonPointers | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const children = new Map(one.children);
+  for (const [name, child] of other.children) children.set(name, bothTrees(children.get(name), child) ?? child);
+  const pointer = one.pointer ?? other.pointer;
+  return pointer === undefined ? { children } : { pointer, children };
 }

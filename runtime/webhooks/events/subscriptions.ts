@@ -1,6 +1,6 @@
 import { producersOf, type EventMatcherConfig, type SubscriptionConfig } from "../../../crds/config.ts";
 import { compileMatchers, createEventValues, treeOf, type Condition, type EventValues } from "./compile-matchers.ts";
-import type { PayloadSelection } from "./payload-selection.ts";
+import { noSensitiveFields, withClasses, type PayloadSelection, type SensitiveFields } from "./payload-selection.ts";
 import { anyTenant } from "./tenants.ts";
 
 /** The fields of an event that subscriptions match. */
@@ -47,8 +47,8 @@ export interface Subscription {
   readonly suits: (event: EventFacts) => boolean;
   /** Whether all matchers match. */
   readonly holds: Condition;
-  /** The part of the event that is sent; empty for the whole event. */
-  readonly payload: PayloadSelection;
+  /** The part of an event of a type that is sent; empty for the whole event. */
+  readonly payloadOf: (type: string) => PayloadSelection;
 }
 
 /**
@@ -65,12 +65,17 @@ export function compileSubscriptions(subscriptions: readonly SubscriptionConfig[
 }
 
 /** Compiles subscriptions, in the order in which they decide about the payload. */
-export function compileInOrder(subscriptions: readonly SubscriptionConfig[]): readonly Subscription[] {
+export function compileInOrder(
+  subscriptions: readonly SubscriptionConfig[],
+  sensitive: SensitiveFields = noSensitiveFields,
+): readonly Subscription[] {
   const place = ({ selects }: SubscriptionConfig): number => selects?.order ?? 0;
-  return subscriptions.toSorted((one, other) => place(one) - place(other)).map(compileSubscription);
+  return subscriptions
+    .toSorted((one, other) => place(one) - place(other))
+    .map((one) => compileSubscription(one, sensitive));
 }
 
-function compileSubscription(config: SubscriptionConfig): Subscription {
+function compileSubscription(config: SubscriptionConfig, sensitive: SensitiveFields): Subscription {
   const { name, types, tenants } = config;
   const patterns = types.map(compilePattern);
   const tenantSet = tenants.includes(anyTenant) ? undefined : new Set(tenants);
@@ -80,7 +85,7 @@ function compileSubscription(config: SubscriptionConfig): Subscription {
   return {
     name,
     matchers,
-    payload: config.selects?.payload ?? [],
+    payloadOf: (type) => withClasses(config.selects?.payload ?? [], sensitive(type)),
     suits: ({ type, tenant, producer }) =>
       (tenantSet?.has(tenant) ?? true) &&
       (producerSet?.has(producer) ?? true) &&

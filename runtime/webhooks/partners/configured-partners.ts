@@ -94,7 +94,7 @@ export function createRoutingTable(partners: readonly Partner[], configuration?:
   };
   const routeOf = (event: EventFacts): Route => {
     const { route, candidates, valuesOf } = findRoute(event);
-    return candidates === undefined ? route : routeFor(candidates, valuesOf(event));
+    return candidates === undefined ? route : routeFor(event, candidates, valuesOf(event));
   };
   return {
     routeOf,
@@ -121,19 +121,20 @@ function cachedRoute(partners: readonly Partner[], event: EventFacts): CachedRou
     .filter(({ wanted, withdrawn }) => wanted.length + withdrawn.length > 0);
   const all = candidates.flatMap(({ wanted, withdrawn }) => [...wanted, ...withdrawn]);
   const isDecided = all.every(({ matchers }) => matchers.length === 0);
-  const known = { route: routeFor(candidates, undefined), valuesOf: valuesFor(all) };
+  const known = { route: routeFor(event, candidates, undefined), valuesOf: valuesFor(all) };
   return isDecided ? known : { ...known, candidates };
 }
 
 /** @param values of the event. @default unknown: matchers are taken to match */
-function routeFor(candidates: readonly RouteCandidate[], values: EventValues | undefined): Route {
+function routeFor({ type }: EventFacts, candidates: readonly RouteCandidate[], values: EventValues | undefined): Route {
   const [matching, denied]: [Partner[], Partner[]] = [[], []];
   const payloads = new Map<Partner, PayloadSelection>();
   for (const { partner, wanted, withdrawn } of candidates) {
     const met = firstMet(wanted, values);
     if (met !== undefined) matching.push(partner);
     else if (firstMet(withdrawn, values) !== undefined) denied.push(partner);
-    if (met !== undefined && met.payload.length > 0) payloads.set(partner, met.payload);
+    const payload = met?.payloadOf(type) ?? [];
+    if (payload.length > 0) payloads.set(partner, payload);
   }
   return { matching, denied, payloads };
 }

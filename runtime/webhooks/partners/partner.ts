@@ -3,7 +3,8 @@
 import { hash } from "node:crypto";
 import type { EndpointTlsConfig, PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { materialIdsOf } from "../../../crds/material.ts";
-import type { PayloadSelection } from "../events/payload-selection.ts";
+import { declaredTypes, type DeclaredType } from "../../../crds/declared-types.ts";
+import type { PayloadSelection, SensitiveFields } from "../events/payload-selection.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import { partnerKey } from "../ids.ts";
 import { readSigners, signersAt, type Signer } from "../signing/keys.ts";
@@ -72,7 +73,7 @@ const none: ReadonlySet<string> = new Set();
 const noCandidate = { wanted: [], withdrawn: [] };
 /** Takes the place of a subscription for the ping of a partner. */
 const pinged = {
-  wanted: [{ name: "", matchers: [], payload: [], suits: () => true, holds: () => true }],
+  wanted: [{ name: "", matchers: [], payloadOf: () => [], suits: () => true, holds: () => true }],
   withdrawn: [],
 };
 
@@ -97,11 +98,12 @@ export function compilePartners(
 ): readonly Partner[] {
   const known = new Map(previous.map((partner) => [partner.fingerprint, partner]));
   const keys = config.partners.map(({ uid }) => partnerKey(uid));
+  const declared = declaredTypes(config);
   const places = assignLanes(keys, promoted, ownLanesMax);
   return config.partners.map((partner, index) => {
     const key = keys[index] ?? "";
     const place = places.get(key) ?? { lane: key, lanes: [key] };
-    const compiled = compilePartner(partner, config.material, key, place);
+    const compiled = compilePartner(partner, config.material, key, place, declared);
     return known.get(compiled.fingerprint) ?? compiled;
   });
 }
@@ -111,9 +113,12 @@ function compilePartner(
   material: RuntimeConfig["material"],
   key: string,
   place: LanePlace,
+  declared: ReadonlyMap<string, DeclaredType>,
 ): Partner {
+  const sensitive: SensitiveFields = (type) => declared.get(type)?.sensitive ?? [];
+  const classes = usesClasses(config) ? [...declared.values()].map((one) => [one.type, one.sensitive]) : [];
   const { scheme, keys } = config.signing;
-  const subscriptions = compileInOrder(config.subscriptions);
+  const subscriptions = compileInOrder(config.subscriptions, sensitive);
   const valuesOf = valuesFor(subscriptions);
   const lost = compileInOrder(config.withdrawn ?? []);
   const candidateFor = (event: EventFacts): Omit<RouteCandidate, "partner"> => {
@@ -125,17 +130,23 @@ function compilePartner(
   const bytes = materialIdsOf(config).map((id) => material[id] ?? null);
   return {
     config,
-    fingerprint: hash("sha256", JSON.stringify([config, bytes, place]), "base64url"),
+    fingerprint: hash("sha256", JSON.stringify([config, bytes, place, ...classes]), "base64url"),
     label: `${config.namespace}/${config.name}`,
     key,
     ...place,
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
     matches: (event) => firstMet(candidateFor(event).wanted, valuesOf(event)) !== undefined,
-    payloadFor: (event) => firstMet(candidateFor(event).wanted, valuesOf(event))?.payload ?? [],
+    payloadFor: (event) => firstMet(candidateFor(event).wanted, valuesOf(event))?.payloadOf(event.type) ?? [],
     candidateFor,
     urlFor: urlsOf(config.endpoint.url),
   };
+}
+
+/** Whether the classes of event catalogs are part of what the partner gets. */
+function usesClasses({ subscriptions }: PartnerConfig): boolean {
+  const payloads = subscriptions.flatMap(({ selects }) => selects?.payload ?? []);
+  return payloads.some(({ excludeClasses }) => excludeClasses !== undefined);
 }
 
 /** Whether the configuration permits sending to the partner at a time in Unix milliseconds. */

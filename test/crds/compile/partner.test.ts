@@ -97,6 +97,17 @@ describe("a compiled partner", () => {
     expect(warnings).toEqual(isWarned ? [warning] : []);
   });
 
+  test("warns of segments of pointers that name no value", () => {
+    const { warnings } = partnerWith({
+      "subscriptions[0].matchers": [{ pointer: "/data/l/*/x", op: "Exists" }],
+      "subscriptions[0].payload": { exclude: ["/data/l/-", "/data/l/*", "/data/a-b"] },
+    });
+    expect(warnings).toEqual([
+      "the pointer /data/l/*/x of a matcher of payouts is a name: matchers have no wildcards",
+      "the pointer /data/l/- of the payload of payouts names no item of a list: use * for every item",
+    ]);
+  });
+
   test("has a subscription with matchers in a form that earlier pods reject", () => {
     const matchers = [{ pointer: "/data/state", op: "Equal", value: "paid" }];
     const changes = { "subscriptions[0].matchers": [{ pointer: "/data/state", value: "paid" }] };

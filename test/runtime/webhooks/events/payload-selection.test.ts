@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { PayloadConfig } from "../../../../crds/config.ts";
-import { selectPayload } from "../../../../runtime/webhooks/events/payload-selection.ts";
+import { selectPayload, withClasses } from "../../../../runtime/webhooks/events/payload-selection.ts";
 import {
   parsePayload,
   routedByText,
@@ -48,6 +48,20 @@ describe("the payload of an event", () => {
       { exclude: ["/data/a"] },
       '{ "a" : 1 ,\n "b" : { "c" : 2 } }',
       '{"b" : { "c" : 2 }}',
+    ],
+    [
+      "without a member of every element",
+      { exclude: ["/data/l/*/x", "/data/l/0/y"] },
+      '{"l":[{"x":1,"y":2},{"x":3,"y":4},5]}',
+      '{"l":[{},{"y":4},5]}',
+    ],
+    ["with null for every element", { exclude: ["/data/l/*"] }, '{"l":[{"x":1},2]}', '{"l":[null,null]}'],
+    ["without a member whose name is a star", { exclude: ["/data/o/*"] }, '{"o":{"*":1,"a":2}}', '{"o":{"a":2}}'],
+    [
+      "with a member of every element only",
+      { include: ["/data/l/*/x"] },
+      '{"l":[{"x":1,"y":2},{"y":3},4]}',
+      '{"l":[{"x":1},{},null]}',
     ],
     [
       "with included members only",
@@ -116,6 +130,20 @@ describe("the payload of an event", () => {
       ),
     );
   });
+});
+
+test("classes of a type are excluded by their pointers into data", () => {
+  const sensitive = [
+    { pointer: "/owner/iban", class: "financial" },
+    { pointer: "/lines/*/note", class: "personal" },
+    { pointer: "/margin", class: "financial" },
+  ];
+  expect(withClasses([{ include: ["/data/a"], excludeClasses: ["financial", "none"] }], sensitive)).toEqual([
+    { include: ["/data/a"] },
+    { exclude: ["/data/owner/iban", "/data/margin"] },
+  ]);
+  expect(withClasses([{ excludeClasses: ["personal"] }], sensitive)).toEqual([{ exclude: ["/data/lines/*/note"] }]);
+  expect(withClasses([{ excludeClasses: ["none"] }], sensitive)).toEqual([]);
 });
 
 describe("the stored form of a routing", () => {

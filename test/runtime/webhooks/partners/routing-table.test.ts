@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { SubscriptionConfig } from "../../../../crds/config.ts";
+import type { PayloadConfig, RuntimeConfig, SubscriptionConfig } from "../../../../crds/config.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
 import { createRoutingTable } from "../../../../runtime/webhooks/partners/configured-partners.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
@@ -68,6 +68,53 @@ describe("the routing table", () => {
     expect(["payout.done", "kyc.done"].map((type) => table.readsContent({ type, tenant: "acme" }))).toEqual([
       true,
       false,
+    ]);
+  });
+
+  test("selects the payload of the first subscription, with the classes that a catalog declares now", () => {
+    const url = "https://example.com/v1";
+    const some = (name: string, order: number, types: readonly string[], payload: readonly PayloadConfig[]) => {
+      return { name, types, tenants: ["*"], selects: { producers: [], order, payload } };
+    };
+    const base = configOf(
+      partnerConfig("all", url),
+      partnerConfig("classes", url, {
+        subscriptions: [
+          some("a", 1, ["**"], [{ exclude: ["/data/x"] }]),
+          some("z", 0, ["payout.*"], [{ include: ["/data/y"], excludeClasses: ["personal"] }]),
+        ],
+      }),
+    );
+    const declare = (...classes: readonly string[]): RuntimeConfig => {
+      const sensitive = classes.map((name) => ({ pointer: `/${name}`, class: name }));
+      const types = [{ type: "payout.done", description: "", versions: [], sensitive }];
+      const origin = { uid: "u", namespace: "default", name: "events", generation: 1, specDigest: "" };
+      return { ...base, eventCatalogs: [{ ...origin, owner: "payments", types }] };
+    };
+    const payloadsIn = (one: RuntimeConfig, type: string) => {
+      const { payloads } = createRoutingTable(compilePartners(one, [])).routeOf({ type, tenant: "acme" });
+      return [...payloads].map(
+        ([
+          {
+            config: { name },
+          },
+          payload,
+        ]) => [name, payload],
+      );
+    };
+    const y = { include: ["/data/y"] };
+    expect(payloadsIn(base, "payout.done")).toEqual([["classes", [y]]]);
+    expect(payloadsIn(declare("personal", "other"), "payout.done")).toEqual([
+      ["classes", [y, { exclude: ["/data/personal"] }]],
+    ]);
+    expect(payloadsIn(declare("personal"), "payout.new")).toEqual([["classes", [y]]]);
+    expect(payloadsIn(declare("personal"), "kyc.done")).toEqual([["classes", [{ exclude: ["/data/x"] }]]]);
+    const before = compilePartners(declare("personal"), []);
+    const same = compilePartners(declare("personal"), before);
+    const other = compilePartners(declare("other"), before);
+    expect([same, other].map((after) => after.map((partner, index) => partner === before[index]))).toEqual([
+      [true, true],
+      [true, false],
     ]);
   });
 
