@@ -75,6 +75,12 @@ const signingKeysUnambiguous = {
   ),
 };
 
+const typesResolved = {
+  TypeNotDeclared: falseReason(
+    "A pattern of a subscription matches no declared type, although an event catalog declares types of its domain.",
+  ),
+};
+
 const namespaceWatched = {
   NamespaceUnavailable: falseReason(
     "The operator cannot list the object's namespace: edits are not applied, and the last known version stays " +
@@ -99,5 +105,6 @@ export const reasons = {
   Ready: ready,
   EndpointVerified: endpointVerified,
   SigningKeysUnambiguous: signingKeysUnambiguous,
+  TypesResolved: typesResolved,
   NamespaceWatched: namespaceWatched,
 } as const;

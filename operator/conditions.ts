@@ -44,7 +44,7 @@ export const passingConditions = ["Reconciling", "Stalled"] as const;
 /** The conditions that the data plane reports. */
 export const reportedConditions = ["EndpointVerified"] as const;
 /** The conditions that are present while False and warn only: `Ready` does not depend on them. */
-export const warningConditions = ["SigningKeysUnambiguous", "NamespaceWatched"] as const;
+export const warningConditions = ["SigningKeysUnambiguous", "TypesResolved", "NamespaceWatched"] as const;
 
 type LastingCondition = (typeof lastingConditions)[number];
 
@@ -192,6 +192,8 @@ function validationDrafts({ validation, generation }: Facts): readonly Condition
 function warningDrafts({ result, generation, unavailable }: Facts): readonly ConditionDraft[] {
   const sentences = result?.ambiguousKeys ?? [];
   const { UnprefixedKey: ambiguous } = reasons.SigningKeysUnambiguous;
+  const types = result?.unresolvedTypes ?? [];
+  const { TypeNotDeclared: undeclared } = reasons.TypesResolved;
   const { NamespaceUnavailable: unwatched } = reasons.NamespaceWatched;
   const warning = (type: string, reason: string, status: ConditionStatus, message: string): ConditionDraft => {
     return { type, status, reason, message, observedGeneration: generation };
@@ -200,6 +202,9 @@ function warningDrafts({ result, generation, unavailable }: Facts): readonly Con
     ...(sentences.length === 0
       ? []
       : [warning("SigningKeysUnambiguous", "UnprefixedKey", ambiguous.status, sentences.join("; "))]),
+    ...(types.length === 0
+      ? []
+      : [warning("TypesResolved", "TypeNotDeclared", undeclared.status, `${undeclared.meaning} ${types.join(", ")}`)]),
     ...(unavailable === undefined
       ? []
       : [warning("NamespaceWatched", "NamespaceUnavailable", unwatched.status, `${unwatched.meaning} ${unavailable}`)]),

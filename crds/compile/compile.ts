@@ -1,5 +1,6 @@
 // Resources become the configuration of the runtime. Pure: no Kubernetes client, no NATS, no clock of its own.
 
+import { UnresolvedTypes } from "./unresolved-types.ts";
 import { partPermissionProblems } from "../checks/permissions.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { RuntimeConfig } from "../config.ts";
@@ -74,6 +75,7 @@ export function createCompiler(): (input: CompileInput) => CompileResult {
   const evaluations = new EvaluationCache();
   let byAgeBefore: readonly Evaluation[] = [];
   let byNameBefore: readonly Evaluation[] = [];
+  const types = new UnresolvedTypes<ResourceResult>();
   return ({ resources, secrets, policy, held = new Map(), before = nothingBefore, carried = [] }) => {
     const evaluated = resources.map((resource) => evaluations.evaluate(resource, { secrets, policy, held, before }));
     byAgeBefore = sortedLike(byAgeBefore, evaluated, byAge);
@@ -82,9 +84,11 @@ export function createCompiler(): (input: CompileInput) => CompileResult {
     const conflicts = resolveConflicts<KeyHolder>([...kept, ...byAgeBefore.filter(({ part }) => part !== undefined)]);
     const outcomes = byNameBefore.map((one) => one.outcome(conflicts.get(one) ?? [], before));
     const parts = outcomes.flatMap(({ part }) => part ?? []);
+    const config = assemble(kept.length === 0 ? parts : [...parts, ...kept.map(({ part }) => part)].sort(byPartName));
+    types.use(config.eventCatalogs ?? []);
     return {
-      config: assemble(kept.length === 0 ? parts : [...parts, ...kept.map(({ part }) => part)].sort(byPartName)),
-      results: outcomes.map(({ result }) => result),
+      config,
+      results: outcomes.map(({ result, part }) => types.judge(result, part)),
       againMs: byNameBefore.reduce((soonest, { againMs }) => Math.min(soonest, againMs), Number.POSITIVE_INFINITY),
     };
   };

@@ -19,6 +19,7 @@ import type {
 } from "../types/webhook-partner.ts";
 import { byText, canonicalJson } from "./canonical-json.ts";
 import { originOf } from "./origin.ts";
+import { patternsMeet } from "./unresolved-types.ts";
 
 const secondMs = 1_000;
 
@@ -180,11 +181,4 @@ function mayMeet(one: WebhookPartnerSubscription, other: WebhookPartnerSubscript
     haveCommon(one.producers, other.producers) &&
     one.types.some((pattern) => other.types.some((another) => patternsMeet(pattern.split("."), another.split("."))))
   );
-}
-
-/** Whether a type exists that both patterns match. */
-function patternsMeet([a, ...one]: readonly string[], [b, ...other]: readonly string[]): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  if (a === "**" || b === "**") return true;
-  return (a === "*" || b === "*" || a === b) && patternsMeet(one, other);
 }

@@ -36,6 +36,8 @@ export interface ResourceResult {
   readonly warnings: readonly string[];
   /** A sentence for each signing key that recipients may read as other bytes; also a warning. */
   readonly ambiguousKeys: readonly string[];
+  /** Patterns of a partner that match no declared type of their domain; absent without one. */
+  readonly unresolvedTypes?: readonly string[];
   /** Present when its last good version is applied instead: start and end of that time, in Unix milliseconds. */
   readonly lastGood?: { readonly sinceMs: number; readonly untilMs: number };
   /** Reason why its events wait; absent when they do not. */

@@ -63,6 +63,17 @@ const rows: readonly Row[] = [
     ],
   },
   {
+    when: "a pattern of it matches no declared type, which only warns",
+    facts: { ...inForce, result: { ...good, unresolvedTypes: ["payout.processd"] } },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=True/Ready@4",
+      "TypesResolved=False/TypeNotDeclared@4",
+    ],
+  },
+  {
     when: "its namespace cannot be listed",
     facts: { ...inForce, unavailable: "403" },
     say: [

@@ -137,10 +137,14 @@ function expectedStatus(
   const passing = reason === undefined ? [] : [[passingType(fault), true, reason, generation] as const];
   const isAmbiguous = result.ambiguousKeys.length > 0;
   const warning = isAmbiguous ? [["SigningKeysUnambiguous", false, "UnprefixedKey", generation] as const] : [];
-  const texts = [...conditions, ready, ...passing, ...warning].map(
+  const texts = [...conditions, ready, ...passing, ...warning, ...undeclaredOf(result, generation)].map(
     ([type, status, why, of]) => `${type}=${status ? "True" : "False"}/${why}@${of}`,
   );
   return [generation, ...texts].join(" ");
+}
+
+function undeclaredOf({ unresolvedTypes }: ResourceResult, generation: number | undefined) {
+  return unresolvedTypes === undefined ? [] : [["TypesResolved", false, "TypeNotDeclared", generation] as const];
 }
 
 function passingType(fault: string | undefined): "Stalled" | "Reconciling" {

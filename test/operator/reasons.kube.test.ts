@@ -215,6 +215,16 @@ const rows: readonly Row[] = [
     },
   },
   {
+    says: "a pattern of it is mistyped, while a catalog declares types of the domain",
+    kind: "WebhookPartner",
+    reaches: { Ready: "Ready", TypesResolved: "TypeNotDeclared" },
+    come: async ({ ns, start }) => {
+      await start();
+      await cluster.put(ns, "EventCatalog", "types", {});
+      await cluster.put(ns, "WebhookPartner", "it", { "subscriptions[0].types": ["payout.processd"] });
+    },
+  },
+  {
     says: "its key of Standard Webhooks is base64 without a prefix",
     kind: "WebhookPartner",
     reaches: { Ready: "Ready", SigningKeysUnambiguous: "UnprefixedKey" },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { CompileResult } from "../../../crds/compile/compile.ts";
 import { keyOf, compiled, first, materialOf, partnerSecrets, resourceOf } from "./resources.ts";
 
 const partnerWith = (changes: Readonly<Record<string, unknown>>) => {
@@ -106,6 +107,19 @@ describe("a compiled partner", () => {
       "the pointer /data/l/*/x of a matcher of payouts is a name: matchers have no wildcards",
       "the pointer /data/l/- of the payload of payouts names no item of a list: use * for every item",
     ]);
+  });
+
+  test.each<[says: string, types: readonly string[], unresolved: readonly string[] | undefined]>([
+    ["a declared type", ["payout.processed"], undefined],
+    ["a mistyped type", ["payout.processd", "payout.*"], ["payout.processd"]],
+    ["a longer pattern", ["payout.*.*", "payout.**"], ["payout.*.*"]],
+    ["a domain without a catalog", ["kyc.passed"], undefined],
+    ["a pattern of all domains", ["*.nothing", "**"], undefined],
+  ])("names patterns that no declared type matches: %s", (_, types, unresolved) => {
+    const all = [resourceOf("EventCatalog"), resourceOf("WebhookPartner", { "subscriptions[0].types": types })];
+    const find = (results: CompileResult["results"]) => results.find(({ kind }) => kind === "WebhookPartner");
+    expect(find(compiled(all).results)?.unresolvedTypes).toEqual(unresolved);
+    expect(find(compiled(all.slice(1)).results)?.unresolvedTypes).toBeUndefined();
   });
 
   test("has a subscription with matchers in a form that earlier pods reject", () => {
