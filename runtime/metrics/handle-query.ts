@@ -123,7 +123,7 @@ interface AdmittedRun extends QueryRequest {
   readonly explain: boolean;
 }
 
-type QueryRead = Awaited<ReturnType<typeof read>>;
+type QueryRead = ReturnType<typeof takeSnapshot> & { readonly stores: readonly QueryStores[] };
 
 /**
  * Handles one query, step by step: parse and authorize, plan, admit, cached, read and merge, respond. The work of each
@@ -143,7 +143,7 @@ export async function handleQuery(
   const plan = makePlan(query, readAtMs);
   const admitted = await sources.admit(plansOf(plan), caller);
   const run: AdmittedRun = { ...request, route, sources, timing, plan, admitted, explain };
-  return runAdmitted(admitted, async () => cached(run) ?? respond(run, await read(run)));
+  return runAdmitted(admitted, async () => cached(run) ?? readNew(run));
 }
 
 interface ParseSources extends Pick<QuerySources, "queryContext" | "snapshots"> {
@@ -189,8 +189,8 @@ function cached({ route, plan, caller, context, admitted, explain, sources }: Ad
   return { ...found.response, revalidate: sources.remember?.({ plan, caller, found }) };
 }
 
-/** The merged data: of a snapshot, or of the cache and the stores. */
-async function read(run: AdmittedRun) {
+/** The response with the merged data: of a snapshot, or of the cache and the stores. */
+async function readNew(run: AdmittedRun): Promise<MetricsResponse> {
   const { plan, context, admitted, sources, timing } = run;
   timing.step("stores");
   const reads: QueryReads[] = [];
@@ -202,7 +202,7 @@ async function read(run: AdmittedRun) {
   const found = findSnapshot(plan.query, context.nowMs, sources.snapshots);
   if (found !== undefined) {
     admitted.charge(readings.map(() => noReads));
-    return { ...found, stores };
+    return respond(run, { ...found, stores });
   }
   const charge = (): void => admitted.charge(readings.map((_, index) => reads[index]));
   const readOne = (_: Plan, index: number): Promise<Result> => {
@@ -210,7 +210,18 @@ async function read(run: AdmittedRun) {
     return readPlan(own, ownStores, reading);
   };
   const result = await readWindows(plan, readOne, sources.slices).finally(() => reads.length > 0 && charge());
-  return { ...takeSnapshot(result, plan.query, context.nowMs, sources.snapshots), stores };
+  // No step below waits, so that of equal queries only the first one comes to its end.
+  const stored = storedMeanwhile(run, stores);
+  return stored ?? respond(run, { ...takeSnapshot(result, plan.query, context.nowMs, sources.snapshots), stores });
+}
+
+/** The response to an equal query that read at the same time: its body is written once. The reads are of this query. */
+function storedMeanwhile(run: AdmittedRun, stores: readonly QueryStores[]): MetricsResponse | undefined {
+  const { route, plan, context, explain, sources, timing } = run;
+  const found = explain ? undefined : findResponse(sources.responses, route, plan, context.nowMs)?.response;
+  timing.step("answer");
+  const cache = cacheHeader("store", countsOfWindows(stores), plan);
+  return found && { ...found, headers: { ...found.headers, "X-Query-Cache": cache, "Server-Timing": timing.header() } };
 }
 
 /** The response, which is stored for equal queries. */
@@ -230,11 +241,7 @@ function respond({ route, plan, context, admitted, explain, sources, timing }: A
   return response;
 }
 
-/**
- * Removes `explain` from the parameters: it adds an explanation to a response and changes nothing else.
- *
- * @throws ApiError `invalid_request` for another word than `true` and `false`, `scope_missing`
- */
+/** Removes `explain`, which changes no data. @throws ApiError `invalid_request` for another word, `scope_missing` */
 function takeExplain(params: Parameters, caller: Caller): { readonly params: Parameters; readonly explain: boolean } {
   const explain = readWord(params, "explain", ["true", "false"]) === "true";
   if (explain && !caller.scopes.includes(explainScope))

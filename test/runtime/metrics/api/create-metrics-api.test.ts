@@ -281,6 +281,18 @@ describe("X-Data-Freshness (Operational Metrics API §6)", () => {
 });
 
 describe("a result", () => {
+  test("of equal queries that read at the same time has one body, with the reads and the cost of each", async () => {
+    const running = await run({ eu: answering(1) });
+    running.api.apply({ ...running.config, classDefaults });
+    const responses = await Promise.all(Array.from({ length: 20 }, () => ask(running)));
+    const [first] = responses;
+    expect(new Set(responses.map(({ body }) => body)).size).toBe(1);
+    for (const { status, headers } of responses) {
+      expect([status, headers["X-Query-Cache"]]).toEqual([200, expect.stringMatching(/^memory;hit=0;miss=\d+;/u)]);
+      expect(headers["X-Query-Cost"]).toBe(first?.headers["X-Query-Cost"]);
+    }
+  });
+
   test("of too many series is refused with a suggested query", async () => {
     const result = Array.from({ length: 5_001 }, (_, index) => ({
       metric: { service: `s${index}` },
