@@ -1,4 +1,5 @@
-// The surroundings of a demonstration: stores with a day of series, and partners. No command and no test is here.
+// Stores with a day of series, and partners, for two programs: `heliograph up` (`cli/serving/run-up.ts`) and
+// `make demo` (`test/demo/main.ts`). No command and no test is here.
 import { noise, normalShareBelow, seedOf } from "./noise.ts";
 import {
   type CounterFamily,

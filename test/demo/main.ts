@@ -1,3 +1,4 @@
+// The program of `make demo`. What it shares with `heliograph up` is in `demo/`.
 import { parseArgs } from "node:util";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { runDemo } from "./run-demo.ts";
