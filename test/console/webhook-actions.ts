@@ -131,7 +131,10 @@ async function followEvents({ installation, open, visit }: ConsoleVisitor): Prom
   await page.waitForURL(/follow=1/u);
   await page.getByText("following", { exact: true }).waitFor();
   await page.evaluate(() => Object.assign(globalThis, { isSamePage: true }));
-  const { eventId, body } = demoEvent("evt-followed", "payout.created", Date.now(), { amount: 1 });
+  const { eventId, body } = demoEvent("evt-followed", "payout.created", Date.now(), {
+    amount_minor: 1,
+    status: "created",
+  });
   await ask(installation, "/events", { method: "POST", body });
   await page.getByRole("link", { name: eventId }).waitFor();
   expect(await page.locator("tbody tr").first().innerText()).toContain(eventId);
