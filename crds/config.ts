@@ -231,6 +231,8 @@ export type NetworksConfig = WebhookPartnerNetworks;
 export interface EventCatalogConfig extends ResourceOrigin {
   readonly owner: string;
   readonly contact?: string;
+  /** True when this generation was not compared with an earlier one, because none was published. */
+  readonly uncompared?: true;
   /** By type. No two catalogs hold the same type. */
   readonly types: readonly EventTypeConfig[];
 }

@@ -10,6 +10,7 @@ export type FieldReason =
   | "Invalid"
   | "NotPermitted"
   | "Conflicted"
+  | "Incompatible"
   | "SharedSigningKey"
   | "SecretNotFound"
   | "SecretNotReadable"

@@ -4,6 +4,7 @@ import type { Secrets } from "../checks/secret-entry.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
 import { evaluate, type EvaluatedResource, type ResourceResult, resultOf } from "./resource-result.ts";
+import { comparedWith } from "./compared-with.ts";
 import type { ConfigPart } from "../part.ts";
 import { type Before, pinned, lastGoodVersion, yielded } from "./last-good.ts";
 
@@ -79,12 +80,16 @@ function isSame(used: Memory["secrets"], secrets: Secrets): boolean {
 }
 
 function evaluationOf(resource: Resource, { secrets, policy, held, before }: Circumstances): Evaluation {
-  const alone = evaluate(resource, secrets, policy);
   const pin = held.get(resource);
-  const isStoodInFor = pin === undefined && alone.fault !== undefined;
+  const own = evaluate(resource, secrets, policy);
+  const isCompared = own.part?.kind === "EventCatalog" && (pin === undefined || pin !== before.partOf(resource));
+  const isStoodInFor = isCompared || (pin === undefined && own.fault !== undefined);
   const last = isStoodInFor ? before.partOf(resource) : undefined;
+  const alone = isCompared ? comparedWith(own, last) : own;
   const evaluated =
-    pin === undefined ? lastGoodVersion(alone, { ...before, secrets, policy, last }) : pinned(alone, pin, policy);
+    pin === undefined || alone.fault === "Incompatible"
+      ? lastGoodVersion(alone, { ...before, secrets, policy, last })
+      : pinned(alone, pin, policy);
   let known: { readonly mark: string; readonly outcome: Outcome } | undefined;
   return {
     ...evaluated,

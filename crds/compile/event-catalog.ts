@@ -35,3 +35,15 @@ function compileVersion(version: EventCatalogTypeVersion): EventVersionConfig {
     ...(sunsetAt === undefined ? {} : { sunsetAtMs: Date.parse(sunsetAt) }),
   };
 }
+
+/** Warnings for versions that end. */
+export function eventCatalogWarnings({ spec }: EventCatalog): readonly string[] {
+  return spec.types.flatMap(({ type, versions }) =>
+    versions
+      .filter(({ state }) => state === "Deprecated")
+      .map(({ version, deprecatedAt, sunsetAt }) => {
+        const end = sunsetAt === undefined ? "it has no sunsetAt" : `new events are rejected from ${sunsetAt}`;
+        return `version ${version} of ${type} is deprecated since ${deprecatedAt}; ${end}`;
+      }),
+  );
+}

@@ -58,7 +58,7 @@ type PartnerPart = Extract<ConfigPart, { readonly kind: "WebhookPartner" }>;
 export function lastGoodVersion(evaluated: EvaluatedResource, input: LastGoodInput): EvaluatedResource {
   const { resource, fault } = evaluated;
   if (fault === undefined) return evaluated;
-  if (fault === "Invalid") return invalidStandIn(evaluated, input);
+  if (fault === "Invalid" || fault === "Incompatible") return invalidStandIn(evaluated, input);
   switch (resource.kind) {
     case "WebhookPartner":
       return fault === "Unresolved"

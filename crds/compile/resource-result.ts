@@ -9,7 +9,7 @@ import { type AcceptedReason, reasons, type ResolvedRefsReason } from "../reason
 import type { Kind, Resource } from "../resource.ts";
 import { validateResource } from "../validate.ts";
 import { catalogWarnings, compileCatalog } from "./catalog.ts";
-import { compileEventCatalog } from "./event-catalog.ts";
+import { compileEventCatalog, eventCatalogWarnings } from "./event-catalog.ts";
 import { uidOf } from "./origin.ts";
 import { compilePartner, partnerWarnings } from "./partner.ts";
 import { compileQuota } from "./quota.ts";
@@ -45,7 +45,7 @@ export interface ResourceResult {
 }
 
 /** The first stage at which an object fails; later stages do not run. */
-type Fault = "Invalid" | "NotPermitted" | "Unresolved";
+type Fault = "Invalid" | "NotPermitted" | "Unresolved" | "Incompatible";
 
 /** An object with the result of all checks that need no other object. */
 export interface EvaluatedResource {
@@ -103,15 +103,19 @@ function insteadOf(
   return { lastGood: { sinceMs: lastGoodSinceMs, untilMs: lastGoodUntilMs } };
 }
 
+const uncomparedNote = "No earlier version was published, so its schemas were not compared with any.";
+
 function acceptedOf(
-  { fault, problems }: EvaluatedResource,
+  { fault, problems, part }: EvaluatedResource,
   conflicts: readonly ConflictProblem[],
 ): ResourceResult["accepted"] {
   const [conflict] = conflicts;
   if (conflict !== undefined) return { status: false, reason: conflict.reason, message: summary(conflicts) };
-  if (fault === "Invalid" || fault === "NotPermitted")
+  if (fault !== undefined && fault !== "Unresolved")
     return { status: false, reason: fault, message: summary(problems) };
-  return { status: true, reason: "Accepted", message: reasons.Accepted.Accepted.meaning };
+  const { meaning } = reasons.Accepted.Accepted;
+  const isUncompared = part?.kind === "EventCatalog" && part.config.uncompared === true;
+  return { status: true, reason: "Accepted", message: isUncompared ? `${meaning} ${uncomparedNote}` : meaning };
 }
 
 function resolvedRefsOf({ fault, references: { problems } }: EvaluatedResource): ResourceResult["resolvedRefs"] {
@@ -134,8 +138,9 @@ function kindWarnings(resource: Resource): readonly string[] {
     case "MetricCatalog":
       return catalogWarnings(resource);
     case "QueryClassQuota":
-    case "EventCatalog":
       return [];
+    case "EventCatalog":
+      return eventCatalogWarnings(resource);
   }
 }
 

@@ -29,6 +29,7 @@ const table = `
       crds/types/ crds/resource.ts crds/time-zone.ts
   crds/validate.ts < crds/problem.ts crds/types/ crds/resource.ts crds/checks/
   crds/compile/ <
+      crds/event-schema/
       crds/config.ts crds/networks.ts crds/material.ts crds/part.ts crds/policy.ts crds/problem.ts crds/reasons.ts
       crds/types/ crds/resource.ts crds/checks/ crds/validate.ts
   crds/configz.ts < crds/reasons.ts crds/resource.ts

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import { compile } from "../../../crds/compile/compile.ts";
+import { lastGoodMsDefault } from "../../../crds/compile/last-good.ts";
+import { partsOf } from "../../../crds/part.ts";
+import { allowAll } from "../../../crds/policy.ts";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { resourceOf } from "./resources.ts";
+
+const at = "types[0].versions[0]";
+const object = (properties: object) => ({ type: "object", properties });
+
+/** Compiles one catalog after a configuration that was published. */
+function after(published: RuntimeConfig | undefined, changes: Readonly<Record<string, unknown>>, generation = 2) {
+  const resource = resourceOf("EventCatalog", changes, { uid: "u-1", generation });
+  const parts = published === undefined ? new Map() : partsOf(published);
+  const before = { partOf: () => parts.get("u-1"), nowMs: 0, lastGoodMs: lastGoodMsDefault };
+  const { config, results } = compile({ resources: [resource], secrets: new Map(), policy: allowAll, before });
+  return { config, result: results[0] };
+}
+
+describe("a catalog of events", () => {
+  const first = after(undefined, {}, 1).config;
+
+  test("is published with its types", () => {
+    expect(first.eventCatalogs).toMatchObject([{ owner: "team-payouts", types: [{ type: "payout.processed" }] }]);
+  });
+
+  test("that gains an optional property replaces the published one", () => {
+    const schema = object({ id: { type: "string" }, memo: { type: "string" } });
+    const { config, result } = after(first, { [`${at}.schema`]: schema });
+    expect(result?.accepted.reason).toBe("Accepted");
+    expect(config.eventCatalogs?.[0]?.types[0]?.versions[0]?.schema).toEqual(schema);
+  });
+
+  test("that changes a type within a version is Incompatible, and the published one stays in force", () => {
+    const { config, result } = after(first, { [`${at}.schema`]: object({ id: { type: "integer" } }) });
+    expect(result?.accepted).toEqual({
+      status: false,
+      reason: "Incompatible",
+      message: "spec.types[0].versions[0].schema: /properties/id/type: type changed; raise `version`",
+    });
+    expect(config.eventCatalogs).toEqual(first.eventCatalogs);
+  });
+
+  test("that changes a type in a new version is accepted", () => {
+    const next = { version: "2026-02-28", schema: object({ id: { type: "integer" } }) };
+    const { result } = after(first, { "types[0].versions[1]": next });
+    expect(result?.accepted.reason).toBe("Accepted");
+  });
+
+  test("that was edited without a published version says so, also once it is published", () => {
+    const { config, result } = after(undefined, {});
+    expect(result?.accepted).toMatchObject({ reason: "Accepted", message: expect.stringContaining("not compared") });
+    expect(after(config, {}).result?.accepted.message).toContain("not compared");
+    expect(after(first, {}).result?.accepted.message).not.toContain("not compared");
+  });
+
+  test("with an unknown keyword is Invalid, and the published one stays in force", () => {
+    const { config, result } = after(first, { [`${at}.schema`]: { type: "object", not: {} } });
+    expect(result?.accepted.message).toBe(
+      "spec.types[0].versions[0].schema: /not: the keyword not is not supported here",
+    );
+    expect(config.eventCatalogs).toEqual(first.eventCatalogs);
+  });
+
+  test("with an example that its schema rejects is Invalid", () => {
+    const { result } = after(first, { [`${at}.examples`]: [{ id: 1 }] });
+    expect(result?.accepted.message).toBe("spec.types[0].versions[0].examples[0]: /id: must be of type string");
+  });
+
+  test("with a sensitive field that no version declares is Invalid", () => {
+    const { result } = after(first, { "types[0].sensitive": [{ pointer: "/iban", class: "financial" }] });
+    expect(result?.accepted.message).toBe("spec.types[0].sensitive[0].pointer: no version of the type declares /iban");
+  });
+
+  test("warns of a deprecated version", () => {
+    const { result } = after(first, {
+      [`${at}.state`]: "Deprecated",
+      [`${at}.deprecatedAt`]: "2026-01-01T00:00:00Z",
+      [`${at}.sunsetAt`]: "2027-01-01T00:00:00Z",
+    });
+    expect(result?.warnings).toEqual([
+      "version 2026-01-31 of payout.processed is deprecated since 2026-01-01T00:00:00Z; new events are rejected from " +
+        "2027-01-01T00:00:00Z",
+    ]);
+  });
+
+  test("yields a type to an older catalog", () => {
+    const [older, younger] = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"].map((creationTimestamp, index) =>
+      resourceOf("EventCatalog", {}, { name: `catalog-${1 - index}`, uid: `u-${index}`, creationTimestamp }),
+    );
+    const resources = [younger, older].flatMap((one) => one ?? []);
+    const { config, results } = compile({ resources, secrets: new Map(), policy: allowAll });
+    expect(config.eventCatalogs?.map(({ uid }) => uid)).toEqual(["u-0"]);
+    expect(results.map(({ name, accepted }) => [name, accepted.reason, accepted.message])).toEqual([
+      [
+        "catalog-0",
+        "Conflicted",
+        "spec.types[0].type: the event type payout.processed belongs to EventCatalog default/catalog-1, which is older",
+      ],
+      ["catalog-1", "Accepted", expect.anything()],
+    ]);
+  });
+
+  test("declares only types that the policy grants", () => {
+    const [all] = allowAll.grants;
+    const policy = { grants: all === undefined ? [] : [{ ...all, eventTypes: ["refund.*", "payout.created"] }] };
+    const { results } = compile({ resources: [resourceOf("EventCatalog")], secrets: new Map(), policy });
+    expect(results[0]?.accepted).toMatchObject({
+      reason: "NotPermitted",
+      message: "spec.types[0].type: the policy does not grant the namespace the event type payout.processed",
+    });
+  });
+});
