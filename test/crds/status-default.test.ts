@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { reasons } from "../../crds/reasons.ts";
 import { statusDefault } from "./status-default.ts";
 
-test.each(["webhook-partner", "metric-catalog", "query-class-quota"])(
+test.each(["webhook-partner", "metric-catalog", "query-class-quota", "event-catalog"])(
   "a new object of %s says that no operator has looked at it",
   (name) => {
     const { status, meaning } = reasons.Ready.NoOperator;

@@ -28,7 +28,7 @@ import { TestPod } from "./test-pod.ts";
 import { type Death, WatchedClient } from "./watched-client.ts";
 
 const definitionsFolder = fileURLToPath(new URL("../../crds", import.meta.url));
-const definitionFiles = ["webhook-partner", "metric-catalog", "query-class-quota"];
+const definitionFiles = ["webhook-partner", "metric-catalog", "query-class-quota", "event-catalog"];
 
 /** Few shards: the API server writes each of them. */
 export const counts: ShardCounts = { config: 3, keys: 2 };
