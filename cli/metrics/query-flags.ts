@@ -28,6 +28,14 @@ export const queryFlags = [
   },
   tenantFlag,
   { name: "group-by", value: "LABEL", help: "Label to group by.", multiple: true },
+  { name: "top", value: "N", help: "Only the N top series of each metric, and the sum of the others." },
+  { name: "by", value: "VALUE", help: "Value that --top ranks by: max (the default), avg or last." },
+  { name: "order", value: "ORDER", help: "Order of --top: desc (the default), or asc for the lowest series." },
+  {
+    name: "compare",
+    value: "DURATION",
+    help: "Adds the window that is this much earlier, such as 1d, and the change.",
+  },
   { name: "complete", help: "Fails if a region is missing from the result." },
 ] as const satisfies readonly Flag[];
 
@@ -46,6 +54,10 @@ export function queryParameters(given: Given, metrics: readonly string[], nowMs:
     agg: given.optional("agg"),
     downsample: given.optional("downsample"),
     group_by: groupBy.length === 0 ? undefined : groupBy.join(","),
+    top: given.optional("top"),
+    by: given.optional("by"),
+    order: given.optional("order"),
+    compare: given.optional("compare"),
     complete: given.isSet("complete") ? "required" : undefined,
     ...filtersOf(given),
   };

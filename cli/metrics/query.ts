@@ -99,7 +99,7 @@ function printBody(body: QueryAnswer, output: "table" | "chart", environment: En
   process.stdout.write(
     output === "chart"
       ? data.map((series) => chartOf(series, window)).join("\n")
-      : createOutput("table", environment).table(columns, data),
+      : createOutput("table", environment).table(columnsOf(meta), data),
   );
   sayNotes(body);
 }
@@ -110,6 +110,7 @@ function sayNotes({ data, meta, errors = [] }: QueryAnswer): void {
   if (data.length === 0 && errors.length === 0) say("no series has points in this time range");
   for (const hint of meta.hints ?? []) say(hint);
   sayMissing(meta);
+  sayCompared(meta);
   if (meta.has_more) say(`${data.length} of ${meta.total_series} series; narrow the query with --filter`);
 }
 
@@ -118,16 +119,48 @@ function sayMissing({ regions, partial, infinite_points: infinite }: QueryAnswer
   if (infinite !== undefined) say(`${infinite} infinite points are left out`);
 }
 
+/** What a comparison cannot show in its lines. */
+function sayCompared({ top, compare }: QueryAnswer["meta"]): void {
+  for (const { metric, omitted, reason } of top?.metrics ?? [])
+    if (reason !== undefined) say(`${metric}: ${omitted} other series without a sum, because ${reason}`);
+  if (compare?.partial === true) {
+    const missing = missingRegions(compare.regions).join(", ") || "some data is missing";
+    say(`the window ${compare.shift} earlier is partial: ${missing}`);
+  }
+}
+
 const numbers = (series: Series): readonly number[] => series.points.map(([, value]) => value);
 const columns: readonly Column<Series>[] = [
   { title: "METRIC", cell: ({ metric }) => metric },
-  { title: "LABELS", cell: ({ labels }) => labelText(labels) },
+  { title: "LABELS", cell: ({ labels, other }) => (other === undefined ? labelText(labels) : `(${other} others)`) },
   { title: "POINTS", cell: ({ points }) => points.length },
   { title: "MIN", cell: (series) => shortNumber(lowest(numbers(series))) },
   { title: "MAX", cell: (series) => shortNumber(highest(numbers(series))) },
   { title: "LAST", cell: ({ points }) => shortNumber(points.at(-1)?.[1]) },
   { title: "AT", cell: ({ points }) => points.at(-1)?.[0] },
 ];
+
+const rankColumn: Column<Series> = { title: "RANK", cell: ({ rank }) => rank };
+const comparedColumns: readonly Column<Series>[] = [
+  { title: "BEFORE", cell: (series) => shortNumber(beforeOf(series)) },
+  { title: "CHANGE", cell: ({ change }) => percent(change?.at(-1)?.[1]) },
+];
+
+/** The earlier value at the time of the last point; of a series without points, its last one. */
+function beforeOf({ points, previous = [] }: Series): number | undefined {
+  const at = points.at(-1)?.[0] ?? previous.at(-1)?.[0];
+  return previous.find(([time]) => time === at)?.[1];
+}
+
+function percent(share: number | null | undefined): string | undefined {
+  if (share === null || share === undefined) return undefined;
+  return `${share > 0 ? "+" : ""}${shortNumber(Math.round(share * 1_000) / 10)}%`;
+}
+
+function columnsOf({ top, compare }: QueryAnswer["meta"]): readonly Column<Series>[] {
+  const ranked = top === undefined ? columns : [rankColumn, ...columns];
+  return compare === undefined ? ranked : [...ranked, ...comparedColumns];
+}
 
 /** Prints the plan and the cost of a query, which is not run. @throws CommandError */
 async function printPlan({ connect, query, isJson }: PlanArguments): Promise<ExitName> {
@@ -166,6 +199,8 @@ function planLines({ cost, budget, cache, regions, expression, ...plan }: PlanAn
       "cost",
       `${shortNumber(cost)} cost units; ${shortNumber(budget.remaining)} of ${shortNumber(budget.limit)} are left`,
     ],
+    ["compare", plan.compare && `${plan.compare.from} to ${plan.compare.to}; the cost has both windows`],
+    ["top", plan.top && `${plan.top.count} of at most ${plan.top.candidates_max} series of each metric`],
     ["points", `${plan.points} of ${plan.step_seconds} s for each of at most ${plan.series_max} series`],
     ["regions", regions.map(({ region, stores }) => `${region} (stores: ${stores})`).join(", ")],
     ["cache", cache?.expected ?? "off"],

@@ -2,7 +2,7 @@ import type { QueryItem, RegionState } from "../../api/queries.ts";
 import { plain } from "../command-line/terminal.ts";
 
 /** One series of a response. */
-export type Series = Pick<QueryItem, "metric" | "labels" | "points">;
+export type Series = Pick<QueryItem, "metric" | "labels" | "points" | "rank" | "other" | "previous" | "change">;
 
 const rows = 8;
 const widthMin = 20;

@@ -34,6 +34,12 @@ describe("the parameters of a query", () => {
     });
   });
 
+  test("have a ranking and an earlier window", async () => {
+    expect(await read("query cpu_util --top 3 --by avg --order asc --compare 1w")).toMatchObject({
+      query: { top: "3", by: "avg", order: "asc", compare: "1w" },
+    });
+  });
+
   test("of --last end now", async () => {
     const { query } = (await read("query cpu_util --last 2h")) as { query: { from: string; to: string } };
     expect(Date.parse(query.to) - Date.parse(query.from)).toBe(7_200_000);
