@@ -2,7 +2,8 @@
 import { seriesMax } from "../../api/queries.ts";
 import type { TimeSlices } from "../../limits/clock.ts";
 import { invalidField } from "../errors/api-error.ts";
-import { type Evaluated, type ResultSeries, sortedEntries } from "./evaluate/evaluate.ts";
+import type { Evaluated, ResultSeries } from "./evaluate/evaluate.ts";
+import { sortedEntries } from "./evaluate/operators.ts";
 
 /** Members of a response besides its data. */
 export interface ResponseOptions {

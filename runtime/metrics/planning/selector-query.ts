@@ -11,6 +11,7 @@ import {
   type SelectorWindow,
   selectorWindowAt,
   sliceWindowAt,
+  timesBefore,
 } from "../request/selector-window.ts";
 import {
   matchedValues,
@@ -92,10 +93,11 @@ function makeSelectorQuery(selector: MetricSelector, entry: MetricEntry, common:
   const granted = grant([entry], filters, caller, access);
   requireLabels({ filters, groupBy }, [metric], quota.limits.maxGroupBy);
   const rules = { stepSecondsMin: smallestStep(caller, [metric], quota.limits), limits: quota.limits };
-  const { slices, widthSeconds } = selector;
+  const { slices, widthSeconds, offsetSeconds } = selector;
+  const timesAt = (atMs: number) => timesBefore(request.times, offsetSeconds, atMs);
   const { window, stamps, places } =
     slices === undefined
-      ? resolveSelectorWindow(request.times, widthSeconds, { ...rules, nowMs })
+      ? resolveSelectorWindow(timesAt(nowMs), widthSeconds, { ...rules, nowMs })
       : resolveSlices(request.times, slices, { ...rules, nowMs });
   const metrics = granted.metrics.map((one) => queriedSelector(one, selector.measure));
   rejectSunset([metric], nowMs);
@@ -106,7 +108,7 @@ function makeSelectorQuery(selector: MetricSelector, entry: MetricEntry, common:
       ...ownQuery(granted, parts),
       windowAt:
         slices === undefined
-          ? selectorWindowAt(request.times, widthSeconds, rules)
+          ? (atMs) => selectorWindowAt(timesAt(atMs), widthSeconds, rules)(atMs)
           : sliceWindowAt(request.times, { ...slices.condition, ...slices }, rules),
       isCompleteRequired: request.isCompleteRequired,
       limit: Math.min(queryLimits.seriesMax, quota.limits.maxSeries),

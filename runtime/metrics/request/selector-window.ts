@@ -62,6 +62,20 @@ export function selectorWindowAt(
 }
 
 /**
+ * The times of a selector with an offset. They have no stamp that the request does not have at this time.
+ *
+ * @throws ApiError `invalid_window`
+ */
+export function timesBefore(times: SelectorTimes, offsetSeconds: number | undefined, nowMs: number): SelectorTimes {
+  if (offsetSeconds === undefined) return times;
+  const ms = offsetSeconds * 1_000;
+  const startMs = ("timeMs" in times ? times.timeMs : times.startMs) - ms;
+  if (startMs < 0) throw invalidField("invalid_window", "query", "the offset reaches before 1970; use a shorter one");
+  if ("timeMs" in times) return { timeMs: startMs };
+  return { ...times, startMs, endMs: Math.min(times.endMs, Math.max(times.startMs, nowMs)) - ms };
+}
+
+/**
  * The stamps of a response, which no selector changes. None of a range is in the future. An instant may be, as in
  * Prometheus: its point has the samples that its width still covers.
  */

@@ -29,6 +29,8 @@ export interface MetricSelector {
   readonly widthSeconds: number | undefined;
   /** Judges points as slices of time, each `widthSeconds` long. @default the points are the result */
   readonly slices?: SelectorSlices;
+  /** How much earlier its points are than the stamps. @default 0 */
+  readonly offsetSeconds?: number;
 }
 
 /** The slices of a window that meet a condition. */

@@ -56,6 +56,7 @@ function compilePlain(part: Expression, lookUp: LookUp, names: () => Iterable<st
   if (form === undefined) throw selectorError(named, shape, unknownForm(named, shape));
   requireGrouping(named, shape, form);
   const measure = measureOf(named, shape, form);
+  const { offsetMs = 0 } = shape.selector;
   if (!hasMeasure(named, measure)) throw selectorError(named, shape, unknownMeasure(named, measure));
   return {
     metric: metric.id,
@@ -63,6 +64,7 @@ function compilePlain(part: Expression, lookUp: LookUp, names: () => Iterable<st
     filters,
     groupBy: groupByOf(metric, shape.by),
     widthSeconds: widthOf(named, shape),
+    ...(offsetMs === 0 ? {} : { offsetSeconds: offsetMs / 1_000 }),
   };
 }
 

@@ -1,12 +1,15 @@
 // From a tree of the subset to governed queries and operators. It knows the catalog, but neither rights nor data.
+import { rankedSeriesMax } from "../../../api/queries.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { resultOrError } from "../../errors/result-or-error.ts";
 import { type MetricSelector, selectorsMax } from "../../metrics/request/selector.ts";
-import { type Expression, ExpressionError } from "../language/expression.ts";
+import { type Expression, ExpressionError, type FunctionCall } from "../language/expression.ts";
 import { formatExpression } from "../language/format-expression.ts";
 import { parseExpression, typeOf } from "../language/parse-expression.ts";
+import { isRanking } from "../language/vocabulary.ts";
 import { compileSelector, SelectorError } from "./compile-selector.ts";
 import type { CompiledExpression, LookUp, Program } from "./program.ts";
+import { numberOf } from "./rewrite.ts";
 
 type CompileSelector = (part: Expression) => MetricSelector;
 
@@ -69,7 +72,7 @@ function repair(part: Expression, selectorOf: CompileSelector): Expression {
     case "binary":
       return { ...part, left: repair(part.left, selectorOf), right: repair(part.right, selectorOf) };
     case "call":
-      return isTime(part) ? part : repairSelector(part, selectorOf);
+      return repairCall(part, selectorOf);
     case "aggregate":
     case "selector":
     case "subquery":
@@ -77,6 +80,12 @@ function repair(part: Expression, selectorOf: CompileSelector): Expression {
     default:
       return part satisfies never;
   }
+}
+
+function repairCall(call: FunctionCall, selectorOf: CompileSelector): Expression {
+  if (isTime(call)) return call;
+  if (!isRanking(call.fn)) return repairSelector(call, selectorOf);
+  return { ...call, args: call.args.map((argument) => repair(argument, selectorOf)) };
 }
 
 function repairSelector(part: Expression, selectorOf: CompileSelector): Expression {
@@ -102,7 +111,7 @@ function compilePart(part: Expression, add: (part: Expression) => Program): Prog
       return { kind: "binary", op, isBool, left: compilePart(part.left, add), right: compilePart(part.right, add) };
     }
     case "call":
-      return isTime(part) ? { kind: "time" } : add(part);
+      return compileCall(part, add);
     case "aggregate":
     case "selector":
     case "subquery":
@@ -112,13 +121,33 @@ function compilePart(part: Expression, add: (part: Expression) => Program): Prog
   }
 }
 
-function isTime({ fn }: Extract<Expression, { readonly kind: "call" }>): boolean {
+/** A time, a ranking or a query. */
+function compileCall(call: FunctionCall, add: (part: Expression) => Program): Program {
+  if (isTime(call)) return { kind: "time" };
+  return isRanking(call.fn) ? compileRanking(call, add) : add(call);
+}
+
+function isTime({ fn }: FunctionCall): boolean {
   return fn === "time";
 }
 
+/** @throws ExpressionError unless it ranks a part by a number that is written out */
+function compileRanking({ fn, args, span }: FunctionCall, add: (part: Expression) => Program): Program {
+  const [number, of, ...others] = args;
+  const count = numberOf(number) ?? 0;
+  if (number === undefined || of === undefined || others.length > 0)
+    throw new ExpressionError(`${fn} takes 2 arguments, not ${args.length}`, span.start + 1);
+  if (!Number.isInteger(count) || count < 1 || count > rankedSeriesMax) {
+    const message = `${fn} requires a whole number of series from 1 to ${rankedSeriesMax}`;
+    throw new ExpressionError(message, number.span.start + 1);
+  }
+  return { kind: "rank", order: fn === "topk" ? "desc" : "asc", count, of: compilePart(of, add) };
+}
+
 /** Equal for equal selectors only. */
-export function selectorKey({ metric, measure, filters, groupBy, widthSeconds, slices }: MetricSelector): string {
-  return JSON.stringify([metric, measure, [...filters], groupBy, widthSeconds, slices]);
+export function selectorKey(selector: MetricSelector): string {
+  const { metric, measure, filters, groupBy, widthSeconds, slices, offsetSeconds } = selector;
+  return JSON.stringify([metric, measure, [...filters], groupBy, widthSeconds, slices, offsetSeconds]);
 }
 
 /** Most texts that are tried in the place of a rejected one. */
@@ -179,6 +208,7 @@ function sideOf(part: Program, selectors: readonly MetricSelector[]): Side | "un
     case "leaf":
       return selectors[part.index];
     case "negate":
+    case "rank":
       return sideOf(part.of, selectors);
     case "binary":
       return sideOfBinary(part, selectors);

@@ -56,6 +56,7 @@ export function judgedSlices(
   const { rangeMs, stepMs } = subquery;
   const sliceSeconds = stepMs / 1_000;
   if (lookUp(selector.metric)?.metric.source.kind !== "gauge") throw fault(subquery, subqueryForm);
+  if (selector.offsetSeconds !== undefined) throw fault(subquery, "offset is not supported inside of a subquery");
   if (selector.widthSeconds !== sliceSeconds)
     throw fault(subquery, "the range of the metric and the step of the subquery differ");
   if (!Number.isInteger(rangeMs / stepMs))

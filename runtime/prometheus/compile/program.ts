@@ -10,6 +10,7 @@ export type Program =
   | { readonly kind: "time" }
   | { readonly kind: "leaf"; readonly index: number }
   | { readonly kind: "negate"; readonly of: Program }
+  | { readonly kind: "rank"; readonly order: "desc" | "asc"; readonly count: number; readonly of: Program }
   | {
       readonly kind: "binary";
       readonly op: BinaryOp;

@@ -115,6 +115,7 @@ function write(named: NamedMetric, shape: SelectorShape, { form, numbers }: Writ
     metric: isBuckets || part === "total" ? named.name : metric.id,
     matchers: shape.selector.matchers.filter(({ label }) => isFilterLabel(metric, label)),
     ...(form.fn === undefined ? {} : { rangeMs: widthMsOf(named, shape) }),
+    ...(shape.selector.offsetMs === undefined ? {} : { offsetMs: shape.selector.offsetMs }),
     span,
   };
   const by = [...labelsOf(named, shape), ...(isBuckets ? ["le"] : [])];

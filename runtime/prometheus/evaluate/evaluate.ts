@@ -1,12 +1,15 @@
 // The operators of expressions over the series of selectors, stamp by stamp. It reads no store and writes no text.
 import type { TimeSlices } from "../../../limits/clock.ts";
-import { ApiError } from "../../errors/api-error.ts";
+import { rankedSeriesMax } from "../../../api/queries.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { labelsKey } from "../../metrics/planning/plan.ts";
 import type { SelectorSeries, SelectorsResult } from "../../metrics/request/selector.ts";
 import type { Program } from "../compile/program.ts";
 import {
   combineNumbers,
   combinePoints,
+  compareLabels,
+  compareRanked,
   constantPoints,
   fillFrom,
   isSetOp,
@@ -14,7 +17,9 @@ import {
   selectorPoints,
   negatePoints,
   type PointOp,
+  type PointRanking,
   type Points,
+  rankPoints,
   type SetOp,
 } from "./operators.ts";
 
@@ -61,9 +66,15 @@ export async function evaluate(
     return { type: "matrix", stamps, series };
   }
   // A range after now has no stamps, and thus no series.
-  const present = stamps.count === 0 ? [] : [...value.values()];
-  const series = present.sort((a, b) => compareLabels(a.labels, b.labels));
+  const series = (stamps.count === 0 ? [] : [...value.values()]).sort(orderOf(program, isInstant));
   return { type: isInstant ? "vector" : "matrix", stamps, series };
+}
+
+/** The order of the series of a result. A ranking of an instant has its own. */
+function orderOf(program: Program, isInstant: boolean): (a: ResultSeries, b: ResultSeries) => number {
+  if (!isInstant || program.kind !== "rank") return (a, b) => compareLabels(a.labels, b.labels);
+  const by = (a: Points, b: Points) => compareRanked(a.values[0] ?? 0, b.values[0] ?? 0, program.order);
+  return (a, b) => by(a, b) || compareLabels(a.labels, b.labels);
 }
 
 /** Series by their labels. Each has a point. */
@@ -157,6 +168,8 @@ function* evaluateProgram(program: Program, work: Work): Steps<Value> {
       if (isScalar(value)) return mapScalar(value, (own) => -own);
       return yield* mapSeries(value, work, negatePoints);
     }
+    case "rank":
+      return yield* rankVector(program, yield* evaluateProgram(program.of, work), work);
     case "binary": {
       const left = yield* evaluateProgram(program.left, work);
       const right = yield* evaluateProgram(program.right, work);
@@ -165,6 +178,20 @@ function* evaluateProgram(program: Program, work: Work): Steps<Value> {
     default:
       return program satisfies never;
   }
+}
+
+function* rankVector(ranking: PointRanking, vector: Value, { spend }: Work): Steps<Vector> {
+  if (isScalar(vector)) throw new TypeError("a ranking requires a vector");
+  if (vector.size > rankedSeriesMax) {
+    const detail = `the expression ranks ${vector.size} series, more than ${rankedSeriesMax}; group by fewer labels`;
+    throw invalidField("too_many_candidates", "query", detail);
+  }
+  spend(vector.size);
+  const all = [...vector].sort(([, a], [, b]) => compareLabels(a.labels, b.labels));
+  const series = all.map(([, one]) => one);
+  const points = yield* rankPoints(series, ranking);
+  const ranked = all.map(([key, { labels }], at) => [key, { labels, ...(points[at] as Points) }] as const);
+  return new Map(ranked.filter(([, { present }]) => present.includes(1)));
 }
 
 function* evaluateBinary({ op, isBool }: BinaryProgram, { left, right, work }: Operands): Steps<Value> {
@@ -220,24 +247,4 @@ function vectorOf(series: readonly ResultSeries[]): Vector {
 /** A series of a result. */
 export interface ResultSeries extends Points {
   readonly labels: SelectorSeries["labels"];
-}
-
-/**
- * The order of series in Prometheus: label by label in the order of their names, by name, then by value. A series whose
- * labels begin another one's comes first.
- */
-function compareLabels(a: ResultSeries["labels"], b: ResultSeries["labels"]): number {
-  const [left, right] = [sortedEntries(a), sortedEntries(b)];
-  for (const [index, [name, value]] of left.entries()) {
-    const other = right[index];
-    if (other === undefined) return 1;
-    if (name !== other[0]) return name < other[0] ? -1 : 1;
-    if (value !== other[1]) return value < other[1] ? -1 : 1;
-  }
-  return left.length - right.length;
-}
-
-/** The labels in the order of their names. */
-export function sortedEntries(labels: ResultSeries["labels"]): readonly (readonly [string, string])[] {
-  return Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -1,4 +1,7 @@
+import type { SelectorSeries } from "../../metrics/request/selector.ts";
 import type { BinaryOp } from "../language/expression.ts";
+
+type Labels = SelectorSeries["labels"];
 
 /** Points of one series: a value for each stamp, and 1 for each stamp that has a point. A point may be NaN. */
 export interface Points {
@@ -115,4 +118,55 @@ export function selectorPoints(values: Float64Array): Points {
 
 function newPoints(count: number): Points {
   return { values: new Float64Array(count), present: new Uint8Array(count) };
+}
+
+/** A ranking of series at each stamp. */
+export interface PointRanking {
+  readonly order: "desc" | "asc";
+  /** Most points of each stamp. */
+  readonly count: number;
+}
+
+/** The order of values in a ranking. NaN is last, in both orders. */
+export function compareRanked(a: number, b: number, order: PointRanking["order"]): number {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+  if (a === b) return 0;
+  return a < b === (order === "asc") ? -1 : 1;
+}
+
+/** Keeps the first points of each stamp; of equal values, those of the first series. It pauses at each stamp. */
+export function* rankPoints(
+  series: readonly Points[],
+  { order, count }: PointRanking,
+): Generator<undefined, readonly Points[]> {
+  const kept = series.map(({ values }): Points => ({ values, present: new Uint8Array(values.length) }));
+  const stamps = series[0]?.values.length ?? 0;
+  const valueAt = (index: number, stamp: number): number => series[index]?.values[stamp] ?? Number.NaN;
+  for (let stamp = 0; stamp < stamps; stamp += 1) {
+    const own = [...series.keys()].filter((index) => series[index]?.present[stamp] === 1);
+    own.sort((a, b) => compareRanked(valueAt(a, stamp), valueAt(b, stamp), order));
+    for (const index of own.slice(0, count)) kept[index]?.present.fill(1, stamp, stamp + 1);
+    yield;
+  }
+  return kept;
+}
+
+/**
+ * The order of series in Prometheus: label by label in the order of their names, by name, then by value. A series whose
+ * labels begin another one's comes first.
+ */
+export function compareLabels(a: Labels, b: Labels): number {
+  const [left, right] = [sortedEntries(a), sortedEntries(b)];
+  for (const [index, [name, value]] of left.entries()) {
+    const other = right[index];
+    if (other === undefined) return 1;
+    if (name !== other[0]) return name < other[0] ? -1 : 1;
+    if (value !== other[1]) return value < other[1] ? -1 : 1;
+  }
+  return left.length - right.length;
+}
+
+/** The labels in the order of their names. */
+export function sortedEntries(labels: Labels): readonly (readonly [string, string])[] {
+  return Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
 }

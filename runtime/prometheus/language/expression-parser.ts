@@ -2,10 +2,20 @@ import { resultOrError } from "../../errors/result-or-error.ts";
 import type { BinaryOp, Expression } from "./expression.ts";
 import { type Edit, Fault, shorten } from "./literals.ts";
 import { formatExpression } from "./format-expression.ts";
-import { matchedSide, type Matching, parseBy, parseLabels, parseSelector } from "./parse-selector.ts";
+import { matchedSide, type Matching } from "./matched-side.ts";
+import { aggregateOf, parseBy, parseLabels, parseSelector } from "./parse-selector.ts";
 import { parseSubquery } from "./parse-subquery.ts";
 import type { Token, TokenReader } from "./token-reader.ts";
-import { adviceFor, aggregates, functions, isAggregate, isComparison, nearestName, precedences } from "./vocabulary.ts";
+import {
+  adviceFor,
+  aggregates,
+  functions,
+  isAggregate,
+  isComparison,
+  isRanking,
+  nearestName,
+  precedences,
+} from "./vocabulary.ts";
 
 /** The largest number of parts inside of each other. */
 const depthMax = 100;
@@ -99,11 +109,8 @@ export class ExpressionParser {
   #parseSigned(): Expression {
     const sign = this.#reader.next;
     if (this.#reader.isAt("+")) {
-      throw new Fault("unary plus has no effect; remove it", sign.start, {
-        start: sign.start,
-        end: sign.end,
-        text: "",
-      });
+      const { start, end } = sign;
+      throw new Fault("unary plus has no effect; remove it", start, { start, end, text: "" });
     }
     if (!this.#reader.accept("-")) return this.#parseOperand();
     const of = this.#nest(sign, () => this.#parseSigned());
@@ -155,15 +162,11 @@ export class ExpressionParser {
   }
 
   #parseAggregate(name: Token, op: string): Expression {
-    if (!aggregates.has(op)) throw this.#rejectName(name, op);
+    if (!aggregates.has(op) && !isRanking(op)) throw this.#rejectName(name, op);
     const before = parseBy(this.#reader);
     const { args, end } = this.#parseArguments(name);
     const after = before === undefined ? parseBy(this.#reader) : undefined;
-    const [of, second] = args;
-    if (of === undefined) throw new Fault(`${op} has nothing to aggregate`, name.start);
-    if (second !== undefined) throw new Fault(`${op} requires exactly one argument`, second.span.start);
-    const span = { start: name.start, end: after?.end ?? end };
-    return { kind: "aggregate", op, by: (before ?? after)?.labels, of, span };
+    return aggregateOf(name, op, { args, by: (before ?? after)?.labels, end: after?.end ?? end });
   }
 
   #parseCall(name: Token): Expression {
@@ -218,8 +221,8 @@ export class ExpressionParser {
     const { text, kind, start } = this.#reader.next;
     if (kind === "string") return this.#reader.unexpected(wanted);
     const lower = text.toLowerCase();
-    if (lower === "offset" || lower === "@")
-      return new Fault(`${lower} is not supported; set other times in the request`, start);
+    if (lower === "offset") return new Fault("offset is only allowed directly after a metric or its range", start);
+    if (lower === "@") return new Fault("@ is not supported; set other times in the request", start);
     if (["%", "^", "atan2"].includes(lower)) return new Fault(`the operator ${lower} is not supported`, start);
     if (lower === "[" && expression?.kind !== "selector" && expression?.kind !== "subquery")
       return new Fault("a range is allowed only on a metric", start);

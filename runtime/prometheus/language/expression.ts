@@ -28,6 +28,8 @@ export interface Selector {
   readonly matchers: readonly LabelMatcher[];
   /** The window of a range vector, as in `m[5m]`. @default an instant vector */
   readonly rangeMs?: number;
+  /** How much earlier its samples are, as in `m offset 1d`. @default 0 */
+  readonly offsetMs?: number;
   readonly span: Span;
 }
 

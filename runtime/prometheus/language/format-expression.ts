@@ -33,12 +33,14 @@ function writeBy(labels: readonly string[] | undefined): string {
   return ` by (${labels.map((label) => (isPlainGroupingLabel(label) ? label : writeString(label))).join(", ")}) `;
 }
 
-function writeSelector({ metric, matchers, rangeMs }: Selector): string {
+function writeSelector({ metric, matchers, rangeMs, offsetMs }: Selector): string {
   const isPlain = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/u.test(metric) && !isReserved(metric);
   const inBraces = matchers.map(writeMatcher);
   if (!isPlain) inBraces.unshift(`__name__=${writeString(metric)}`);
   const braces = inBraces.length > 0 ? `{${inBraces.join(", ")}}` : "";
-  return `${isPlain ? metric : ""}${braces}${rangeMs === undefined ? "" : `[${writeDuration(rangeMs)}]`}`;
+  const range = rangeMs === undefined ? "" : `[${writeDuration(rangeMs)}]`;
+  const offset = offsetMs === undefined ? "" : ` offset ${writeDuration(offsetMs)}`;
+  return `${isPlain ? metric : ""}${braces}${range}${offset}`;
 }
 
 function writeMatcher({ label, op, values }: LabelMatcher): string {

@@ -1,8 +1,8 @@
-import type { Expression, FunctionCall, LabelMatcher, Selector, Span } from "./expression.ts";
+import type { Expression, LabelMatcher, Selector, Span } from "./expression.ts";
 import { anyValue, guessAlternatives, readAlternatives, writeAlternatives } from "./format-expression.ts";
 import { durationMsMax, Fault, shorten, writeString } from "./literals.ts";
 import type { Token, TokenReader } from "./token-reader.ts";
-import { isPlainGroupingLabel, isPlainLabel, isReserved } from "./vocabulary.ts";
+import { isPlainGroupingLabel, isPlainLabel, isRanking, isReserved } from "./vocabulary.ts";
 
 const nameLabel = "__name__";
 const windowPrecisionMs = 1e-6;
@@ -22,9 +22,28 @@ export function parseSelector(reader: TokenReader, metric: Token | undefined): S
   const matchers = written.filter(({ label }) => label !== nameLabel);
   const name = nameOf(metric, written, start);
   rejectDuplicates(matchers);
-  if (!reader.isAt("[")) return { kind: "selector", metric: name, matchers, span: { start, end } };
-  const window = parseWindow(reader);
-  return { kind: "selector", metric: name, matchers, rangeMs: window.rangeMs, span: { start, end: window.end } };
+  const { end: after = end, ...times } = parseTimes(reader);
+  return { kind: "selector", metric: name, matchers, ...times, span: { start, end: after } };
+}
+
+/** Reads the range and the offset of a selector. */
+function parseTimes(reader: TokenReader): Pick<Selector, "rangeMs" | "offsetMs"> & { readonly end?: number } {
+  const range = reader.isAt("[") ? parseWindow(reader) : {};
+  return { ...range, ...parseOffset(reader) };
+}
+
+/** Reads the offset of a selector; undefined without one. @throws Fault for one that is not a number of seconds */
+function parseOffset(reader: TokenReader): { readonly offsetMs: number; readonly end: number } | undefined {
+  if (!reader.isAtKeyword("offset")) return undefined;
+  reader.take();
+  const length = reader.next;
+  if (reader.isAt("-")) throw new Fault("a negative offset reads the future, which is not supported", length.start);
+  if (length.kind !== "number") throw reader.unexpected("a duration such as 1d");
+  reader.take();
+  const ms = Math.round(length.value * 1_000);
+  if (ms % 1_000 === 0 && ms >= 0 && ms <= durationMsMax) return { offsetMs: ms, end: length.end };
+  const written = shorten(reader.text.slice(length.start, length.end));
+  throw new Fault(`the offset ${written} is not a whole number of seconds`, length.start);
 }
 
 function reservedMetric({ text, start, end }: Token): Fault {
@@ -193,56 +212,21 @@ function parseLabel(reader: TokenReader): string {
   return text;
 }
 
-// Both sides of an operator with `on` or `ignoring`, aggregated so that they match without it.
-
-/** The clause between two sides. */
-export interface Matching {
-  readonly kind: "on" | "ignoring";
-  readonly labels: readonly string[];
+interface AggregateParts {
+  readonly args: readonly Expression[];
+  readonly by: readonly string[] | undefined;
+  readonly end: number;
 }
 
-/** A label of buckets, which functions of histograms read. */
-const bucketLabel = "le";
-
-/**
- * One side, grouped by the labels that the clause matches by. A metric without an aggregation gets one with `on`; with
- * `ignoring`, its labels are not known here.
- */
-export function matchedSide(side: Expression, matching: Matching): Expression {
-  const inside = (part: Expression): Expression => matchedSide(part, matching);
-  switch (side.kind) {
-    case "number":
-      return side;
-    case "group":
-    case "negate":
-    case "subquery":
-      return { ...side, of: inside(side.of) };
-    case "binary":
-      return { ...side, left: inside(side.left), right: inside(side.right) };
-    case "aggregate":
-      return { ...side, by: groupedBy(side.by ?? [], matching) };
-    case "call":
-      return matchedCall(side, matching);
-    case "selector":
-      return averaged(side, matching);
+/** An aggregation or a ranking of its parts. @throws Fault for parts that it does not take */
+export function aggregateOf({ start }: Token, op: string, { args, by, end }: AggregateParts): Expression {
+  const [of, second] = args;
+  const span = { start, end };
+  if (isRanking(op)) {
+    if (by === undefined) return { kind: "call", fn: op, args, span };
+    throw new Fault(`${op} by (…) is not supported; ${op} ranks all series of its argument`, start);
   }
-}
-
-function matchedCall(call: FunctionCall, matching: Matching): Expression {
-  if (!call.fn.startsWith("histogram_")) return averaged(call, matching);
-  const [last] = call.args.slice(-1);
-  return { ...call, args: [...call.args.slice(0, -1), ...(last ? [matchedSide(last, matching)] : [])] };
-}
-
-function groupedBy(by: readonly string[], { kind, labels }: Matching): readonly string[] | undefined {
-  const matched =
-    kind === "ignoring"
-      ? by.filter((label) => !labels.includes(label))
-      : [...labels, ...(by.includes(bucketLabel) ? [bucketLabel] : [])];
-  return matched.length === 0 ? undefined : matched;
-}
-
-function averaged(of: Expression, matching: Matching): Expression {
-  if (matching.kind === "ignoring") return of;
-  return { kind: "aggregate", op: "avg", by: groupedBy([], matching), of, span: of.span };
+  if (of === undefined) throw new Fault(`${op} has nothing to aggregate`, start);
+  if (second !== undefined) throw new Fault(`${op} requires exactly one argument`, second.span.start);
+  return { kind: "aggregate", op, by, of, span };
 }

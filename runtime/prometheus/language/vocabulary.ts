@@ -15,7 +15,14 @@ export const functions: ReadonlyMap<string, readonly ExpressionType[]> = new Map
   ["histogram_count", ["vector"]],
   ["histogram_fraction", ["scalar", "scalar", "vector"]],
   ["time", []],
+  ["topk", ["scalar", "vector"]],
+  ["bottomk", ["scalar", "vector"]],
 ]);
+
+/** Whether a function keeps the series with the greatest or the lowest values at each time. */
+export function isRanking(fn: string): fn is "topk" | "bottomk" {
+  return fn === "topk" || fn === "bottomk";
+}
 
 /** The aggregations of the subset. */
 export const aggregates: ReadonlySet<string> = new Set(["sum", "avg", "min", "max"]);
@@ -102,8 +109,6 @@ const quantiles: Advice = { why: "quantiles are computed from histograms with hi
 const absence: Advice = { why: "an unknown metric is an error, and a metric without points has no series" };
 
 const advices: ReadonlyMap<string, Advice> = new Map<string, Advice>([
-  ["topk", allSeries],
-  ["bottomk", allSeries],
   ["limitk", allSeries],
   ["limit_ratio", allSeries],
   ["sort", order],

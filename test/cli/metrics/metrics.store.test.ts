@@ -103,6 +103,15 @@ describe("heliograph query", () => {
     expect(more).toEqual([]);
   });
 
+  test("prints ranks, and the earlier value with its change", async () => {
+    const { code, stdout, stderr } = await heliograph(...query, "--tenant", "lumen", "--top", "1", "--compare", "5m");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const [titles = "", row = ""] = stdout.trimEnd().split("\n");
+    const compared = ["RANK", "METRIC", "LABELS", "POINTS", "MIN", "MAX", "LAST", "AT", "BEFORE", "CHANGE"];
+    expect(titles.split(/ {2,}/u)).toEqual(compared);
+    expect(row).toMatch(/^1 +cpu_util +service=a,b +1[0-3] +0\.5 +0\.5 +0\.5 +20\S+ +0\.5 +0%$/u);
+  });
+
   test("prints the plan and the price instead, and reads nothing", async () => {
     const { code, stdout, stderr } = await heliograph(...query, "--tenant", "lumen", "--plan");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

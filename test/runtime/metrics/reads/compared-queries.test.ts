@@ -298,3 +298,89 @@ test.each([
   const { low, high } = changeOf(Float64Array.of(value), Float64Array.of(previous));
   expect([low[0], high[0]]).toEqual([absolute, relative]);
 });
+
+interface RangeBody {
+  readonly data: { readonly result: readonly { readonly values: readonly (readonly [number, string])[] }[] };
+}
+
+describe("offset and rankings in Prometheus' API", () => {
+  const scoped = { authorization: "Bearer everyone", "x-scope-orgid": "brand-a" };
+  const lag = (offset = ""): string => `sum by (service) (avg_over_time(lag{region="eu"}[10m]${offset}))`;
+  const instant = async (text: string): Promise<HttpAnswer> =>
+    (await server?.get(
+      `/prometheus/api/v1/query?query=${encodeURIComponent(text)}&time=${scrapedMs / 1_000}`,
+      scoped,
+    )) as HttpAnswer;
+  const valuesOf = (answer: HttpAnswer): readonly (readonly [string | undefined, string])[] => {
+    const { data } = answer.json() as {
+      readonly data: {
+        readonly result: readonly {
+          readonly metric: { readonly service?: string };
+          readonly value: readonly [number, string];
+        }[];
+      };
+    };
+    return data.result.map(({ metric, value }) => [metric.service, value[1]]);
+  };
+
+  test("an offset is a query of its own over the earlier window", async () => {
+    await start();
+    expect(valuesOf(await instant(lag(" offset 1d")))).toEqual([
+      ["a", "20"],
+      ["b", "0"],
+      ["d", "4"],
+      ["e", "-2"],
+    ]);
+    const [alone, both] = [await instant(lag()), await instant(`${lag()} - ${lag(" offset 1d")}`)];
+    expect(valuesOf(both)).toEqual([
+      ["a", "10"],
+      ["b", "5"],
+      ["e", "1"],
+    ]);
+    expect(Number(both.headers["x-query-cost"])).toBe(2 * Number(alone.headers["x-query-cost"]));
+    const sent = server?.stores.flatMap(({ requests }) => requests.map(({ form }) => form.get("query") ?? ""));
+    expect(sent?.filter((text) => /offset|topk/u.test(text))).toEqual([]);
+  });
+
+  test("an offset shares the cached points of the earlier window", async () => {
+    await start();
+    withCache();
+    const earlier = `/prometheus/api/v1/query?query=${encodeURIComponent(lag())}&time=${(scrapedMs - dayMs) / 1_000}`;
+    await server?.get(earlier, scoped);
+    expect((await instant(lag(" offset 1d"))).headers["x-query-cache"]).toMatch(/^answer/u);
+  });
+
+  test("a range with an offset has its own times, and no point of the future", async () => {
+    await start((_service, ms) => ms / 60_000);
+    const times = `start=${scrapedMs / 1_000 - 1_200}&end=${scrapedMs / 1_000 + 6_000}&step=600`;
+    const range = async (text: string) => {
+      const path = `/prometheus/api/v1/query_range?query=${encodeURIComponent(text)}&${times}`;
+      const answer = (await server?.get(path, scoped)) as HttpAnswer;
+      return (answer.json() as RangeBody).data.result[0]?.values;
+    };
+    const [own, before] = [await range(lag()), await range(lag(" offset 1h"))];
+    expect(own).toHaveLength(3);
+    expect(before).toEqual(own?.map(([second, value]) => [second, String(Number(value) - 60)]));
+  });
+
+  test("a ranking of an instant is in its own order, over exact values of all stores", async () => {
+    await start();
+    expect(valuesOf(await instant(`topk(2, ${lag()})`))).toEqual([
+      ["a", "30"],
+      ["c", "9"],
+    ]);
+    expect(valuesOf(await instant(`bottomk(2, ${lag()})`))).toEqual([
+      ["e", "-1"],
+      ["b", "5"],
+    ]);
+  });
+
+  test("a ranking of more than 2,000 series is rejected", async () => {
+    await start(
+      () => 1,
+      Array.from({ length: 2_001 }, (_, index) => `s${index}`),
+    );
+    const rejected = await instant(`topk(2, ${lag()})`);
+    expect([rejected.status, rejected.text]).toEqual([400, expect.stringContaining("ranks 2001 series")]);
+  });
+});

@@ -304,7 +304,8 @@ describe("what has no remedy is refused without one:", () => {
 describe("a text outside of the language is refused with a text that compiles:", () => {
   test.each([
     ["irate(queue_consumer_lag[5m])", "avg by (component) (avg_over_time(queue_consumer_lag[5m]))"],
-    ["topk(3, requests)", "sum by (component) (rate(requests[5m]))"],
+    ["topk(3, requests)", "topk(3, sum by (component) (rate(requests[5m])))"],
+    ["bottomk(3, rate(requests[5m] offset 1d))", "bottomk(3, sum by (component) (rate(requests[5m] offset 1d)))"],
     ["sum(irate(requests[5m]))", "sum(rate(requests[5m]))"],
     ["sum(irate(nothing[5m]))", undefined],
     ["sum(irate(hidden[5m]))", undefined],

@@ -56,6 +56,20 @@ const vectors: PlainVectors = Object.fromEntries(
 );
 const names = [...Object.keys(vectors), "plain_empty"];
 
+/** No two series have equal values at a stamp: Prometheus leaves open which of them it keeps. */
+const distinct: PlainVectors = {
+  plain_distinct: labels.map(([component, service], index) => ({
+    component,
+    service,
+    points: fc
+      .sample(fc.option(fc.constantFrom(-1e300, -2, 0.5, 3, 1e300), { nil: undefined, freq: 6 }), {
+        seed: seed + index,
+        numRuns: count,
+      })
+      .map((value) => value && value * (1 + index / 16)),
+  })),
+};
+
 function pointsOf(): fc.Arbitrary<PlainPoints> {
   return fc.array(fc.constantFrom(...values), { minLength: count, maxLength: count });
 }
@@ -70,7 +84,10 @@ const withoutValue: PlainVectors = {
 let prometheus: PrometheusHandle;
 beforeAll(async () => {
   prometheus = await startPrometheus();
-  await remoteWrite(prometheus.url, Object.entries({ ...vectors, ...withoutValue }).flatMap(writtenSeries));
+  await remoteWrite(
+    prometheus.url,
+    Object.entries({ ...vectors, ...distinct, ...withoutValue }).flatMap(writtenSeries),
+  );
 });
 afterAll(async () => prometheus?.stop());
 
@@ -97,7 +114,7 @@ async function askStore(path: string, text: string, times: Readonly<Record<strin
 async function askOwn(text: string, own: typeof stamps, isInstant: boolean): Promise<unknown> {
   const moved = (own.startMs - startMs) / stepMs;
   const cut = Object.fromEntries(
-    [...Object.entries(vectors), ["plain_empty", []] as const].map(([name, all]) => [
+    [...Object.entries({ ...vectors, ...distinct }), ["plain_empty", []] as const].map(([name, all]) => [
       name,
       all.map((one) => ({ ...one, points: one.points.slice(moved, moved + own.count) })),
     ]),
@@ -139,6 +156,56 @@ test(`${runsOf(500)} random expressions at an instant are answered as Prometheus
     }),
     { seed, numRuns: runsOf(500) },
   );
+});
+
+describe("a ranking", () => {
+  const rankings = ["topk", "bottomk"].flatMap((fn) => [
+    ...[1, 2, 3, 7, 2_000].map((k) => `${fn}(${k}, plain_distinct)`),
+    `${fn}(2, -plain_distinct)`,
+    `${fn}(2, plain_distinct > 1)`,
+    `${fn}(3, plain_distinct / 0)`,
+    `${fn}(5, plain_distinct / (plain_distinct > bool 1))`,
+    `${fn}(3, plain_distinct) * 2`,
+    `${fn}(2, plain_distinct) or plain_a`,
+    `plain_distinct unless ${fn}(2, plain_distinct)`,
+    `topk(2, ${fn}(4, plain_distinct))`,
+    `${fn}(2, plain_empty)`,
+  ]);
+
+  test.each(rankings.filter((text) => !text.includes("/ ")))(
+    "%s ranks each step of a range as Prometheus",
+    async (text) => {
+      const times = { start: startMs, end: startMs + (count - 1) * stepMs, step: stepMs };
+      expect(await askOwn(text, stamps, false)).toEqual(await askStore("query_range", text, times));
+    },
+  );
+
+  test.each(rankings.filter((text) => /^\w+\(\d+, -?plain_distinct\)$/u.test(text)))(
+    "%s of an instant has the order of Prometheus",
+    async (text) => {
+      for (let index = 0; index < count; index += 1) {
+        const time = startMs + index * stepMs;
+        const own = await askOwn(text, { startMs: time, stepMs, count: 1 }, true);
+        expect(own).toEqual(await askStore("query", text, { time }));
+      }
+    },
+  );
+
+  test("has NaN last in both orders, and equal values in the order of their labels", async () => {
+    const held = (points: readonly number[]): PlainVectors => ({
+      plain_some: points.map((value, index) => ({ component: "abc"[index] ?? "", service: "", points: [value] })),
+    });
+    const first = async (text: string, numbers: readonly number[]): Promise<readonly (string | undefined)[]> => {
+      const own = await evaluatePlain(text, held(numbers), { stamps: { ...stamps, count: 1 }, isInstant: true });
+      return own.type === "scalar" ? [] : own.series.map(({ labels: { component } }) => component);
+    };
+    const quotient = (fn: string): string => `${fn}(2, (plain_some - 2) / (plain_some - 2) * plain_some)`;
+    expect(await first(quotient("topk"), [2, 5, 7])).toEqual(["c", "b"]);
+    expect(await first(quotient("bottomk"), [2, 5, 7])).toEqual(["b", "c"]);
+    expect(await first(quotient("topk"), [2, 2, 7])).toEqual(["c", "a"]);
+    expect(await first("topk(2, plain_some)", [4, 4, 4])).toEqual(["a", "b"]);
+    expect(await first("bottomk(2, plain_some)", [4, 4, 4])).toEqual(["a", "b"]);
+  });
 });
 
 describe("a point that is absent here and NaN in the store", () => {

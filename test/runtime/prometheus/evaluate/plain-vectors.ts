@@ -8,7 +8,7 @@ import {
   type Evaluation,
   type ResultSeries,
 } from "../../../../runtime/prometheus/evaluate/evaluate.ts";
-import type { BinaryOp, Expression } from "../../../../runtime/prometheus/language/expression.ts";
+import type { BinaryOp, Expression, FunctionCall } from "../../../../runtime/prometheus/language/expression.ts";
 import { parseExpression } from "../../../../runtime/prometheus/language/parse-expression.ts";
 
 type Labels = SelectorSeries["labels"];
@@ -58,10 +58,16 @@ export function programOf(expression: Expression, names: readonly string[]): Pro
       return { kind: "binary", op, isBool, left: of(left), right: of(right) };
     }
     case "call":
+      return rankingOf(expression, of);
     case "aggregate":
     case "subquery":
       throw new TypeError(`${expression.kind} is not part of an expression of plain vectors`);
   }
+}
+
+function rankingOf({ fn, args: [count, ranked] }: FunctionCall, of: (part: Expression) => Program): Program {
+  if (count?.kind !== "number" || ranked === undefined) throw new TypeError("only rankings are called");
+  return { kind: "rank", order: fn === "topk" ? "desc" : "asc", count: count.value, of: of(ranked) };
 }
 
 /** Evaluates an expression of plain vectors. */

@@ -117,7 +117,12 @@ describe("a refusal", () => {
     ["m\u00a0", 2, 'unexpected character "\u00a0"'],
     ['m{a="😀"} ?', 11, 'unexpected character "?"'],
     ["+m", 1, "unary plus has no effect; remove it", "m"],
-    ["m offset 5m", 3, "offset is not supported; set other times in the request"],
+    ["(m) offset 5m", 5, "offset is only allowed directly after a metric or its range"],
+    ["sum(m) offset 5m", 8, "offset is only allowed directly after a metric or its range"],
+    ["m offset 5m offset 5m", 13, "offset is only allowed directly after a metric or its range"],
+    ["m offset -5m", 10, "a negative offset reads the future, which is not supported"],
+    ["m offset 1500ms", 10, "the offset 1500ms is not a whole number of seconds"],
+    ["m offset", 9, "unexpected end of expression, expected a duration such as 1d"],
     ["m @ 5", 3, "@ is not supported; set other times in the request"],
     ["a % b", 3, "the operator % is not supported"],
     ["a atan2 b", 3, "the operator atan2 is not supported"],
@@ -127,10 +132,12 @@ describe("a refusal", () => {
     ["sum(m)[5m:x]", 11, "a subquery requires a step in whole units, such as [1h:5m]"],
     ["sum(m)[5m:0.5]", 11, "a subquery requires a step in whole units, such as [1h:5m]"],
     ["sum without (a) (m)", 5, "without is not supported; list the labels to keep, as in by (component)"],
+    ["topk by (a) (5, m)", 1, "topk by (…) is not supported; topk ranks all series of its argument"],
+    ["bottomk(5, m) by (a)", 1, "bottomk by (…) is not supported; bottomk ranks all series of its argument"],
     [
-      "topk(5, sum by (a) (m))",
+      "limitk(5, sum by (a) (m))",
       1,
-      "topk is not supported; a response always contains all series of the expression",
+      "limitk is not supported; a response always contains all series of the expression",
       "sum by (a) (m)",
     ],
     ["irate(m[5m])", 1, "irate is not supported; use rate", "rate(m[5m])"],
@@ -138,7 +145,7 @@ describe("a refusal", () => {
       "sort(topk(3, irate(m)))",
       1,
       "sort is not supported; series in a response are always sorted by labels",
-      "rate(m[5m])",
+      "topk(3, rate(m[5m]))",
     ],
     [
       "quantile(0.9, m)",
@@ -223,7 +230,7 @@ describe("a refusal", () => {
 
   test("never proposes a text that is refused", () => {
     expect(refusalOf("irate(m{a=~'a.+'}[5m])").rewrite).toBeUndefined();
-    expect(refusalOf("topk(3, m) and 1").rewrite).toBeUndefined();
+    expect(refusalOf("limitk(3, m) and 1").rewrite).toBeUndefined();
   });
 });
 
