@@ -66,6 +66,7 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "kubectl --namespace heliograph port-forward service/heliograph-nats 4222 &": { neverRun: true },
   },
   "docs/how-to/prometheus.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
+  "docs/how-to/dashboard.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
   "docs/how-to/query-metrics.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },
   "docs/tutorials/quickstart.md": {
     "make install": { runBy: ["test/demo/demo.store.test.ts"] },

@@ -136,3 +136,56 @@ describe("docs/how-to/query-metrics.md", () => {
     expect(JSON.parse(body)).toMatchObject({ code: "invalid_step", suggestion: { step: "2m" } });
   });
 });
+
+describe("docs/how-to/dashboard.md", () => {
+  interface Panel {
+    readonly data: readonly {
+      readonly points: readonly unknown[];
+      readonly previous?: readonly unknown[];
+      readonly change?: readonly unknown[];
+      readonly rank?: number;
+      readonly other?: number;
+      readonly value?: number;
+      readonly cost?: number;
+    }[];
+    readonly results: readonly { readonly id: string; readonly status: number; readonly data: readonly unknown[] }[];
+    readonly meta: { readonly top?: { readonly metrics: readonly { readonly reason?: string }[] } };
+  }
+  let panels: readonly Panel[];
+
+  test("has ten panels and a bulk, whose commands all succeed", async () => {
+    const results = await type("docs/how-to/dashboard.md");
+    expect(results.filter(({ code }) => code !== 0)).toEqual([]);
+    panels = results.filter(({ text }) => text.includes("curl")).map(({ stdout }) => JSON.parse(stdout) as Panel);
+    expect(panels).toHaveLength(11);
+  });
+
+  test("has series with points in each panel of series", () => {
+    const series = [0, 1, 2, 4, 5].map((index) => panels[index]?.data ?? []);
+    expect(series.filter((data) => data.length === 0 || data.some(({ points }) => points.length === 0))).toEqual([]);
+  });
+
+  test("compares the first panel with the day before", () => {
+    for (const { points, previous, change } of panels[0]?.data ?? [])
+      expect([Array.isArray(previous), change?.length]).toEqual([true, points.length]);
+  });
+
+  test("ranks providers, queues, withdrawals and services", () => {
+    const ranks = [1, 2, 4, 5].map((index) => panels[index]?.data.map(({ rank, other }) => rank ?? { other }));
+    expect(ranks[0]?.slice(0, 2)).toEqual([1, 2]);
+    expect(ranks[1]).toEqual([1, { other: expect.any(Number) }]);
+    expect(ranks[2]?.[0]).toBe(1);
+    expect(ranks[3]?.[0]).toBe(1);
+  });
+
+  test("has percentiles, a value, objectives, a budget and a cost", () => {
+    expect(panels[3]?.results.map(({ id, status }) => [id, status])).toEqual([
+      ["p50", 200],
+      ["p95", 200],
+      ["p99", 200],
+    ]);
+    expect(panels[6]?.data[0]?.value).toBeGreaterThanOrEqual(0);
+    expect(panels[7]?.data.length).toBeGreaterThan(0);
+    expect(panels[10]?.results.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+});

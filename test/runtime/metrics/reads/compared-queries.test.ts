@@ -186,6 +186,15 @@ describe("compare", () => {
     expect(meta["infinite_points"]).toBe(1);
   });
 
+  test("shifts a window whose times are rounded as a whole", async () => {
+    await start();
+    const answer = await server?.get(`${url}&from=now/d&to=now&step=1h&compare=1d`);
+    expect(bodyOf(answer as HttpAnswer).meta).toMatchObject({
+      from: "2026-01-01T00:00:00.000Z",
+      compare: { from: "2025-12-31T00:00:00.000Z", to: "2025-12-31T12:00:00.000Z" },
+    });
+  });
+
   test("is partial where the earlier window is", async () => {
     server = await startMetricsServer({
       eu: holding(["a", "b"], held),
@@ -303,6 +312,23 @@ interface RangeBody {
   readonly data: { readonly result: readonly { readonly values: readonly (readonly [number, string])[] }[] };
 }
 
+test.each([
+  ["desc", "b"],
+  ["asc", "a"],
+])("top ranks series that never have points at one time, %s", async (order, first) => {
+  const middleMs = Date.parse("2026-01-01T11:55:00Z");
+  await start(
+    (service, ms) => (service === "a" ? (ms <= middleMs ? 1 : undefined) : ms > middleMs ? 2 : undefined),
+    ["a", "b"],
+  );
+  const times = "from=2026-01-01T11:50:00Z&to=2026-01-01T12:00:00Z&step=5m";
+  const { data } = bodyOf((await server?.get(`${url}&${times}&top=1&order=${order}`)) as HttpAnswer);
+  expect(data.map(({ labels, rank, other }) => [labels["service"], rank ?? other])).toEqual([
+    [first, 1],
+    [undefined, 1],
+  ]);
+});
+
 describe("offset and rankings in Prometheus' API", () => {
   const scoped = { authorization: "Bearer everyone", "x-scope-orgid": "brand-a" };
   const lag = (offset = ""): string => `sum by (service) (avg_over_time(lag{region="eu"}[10m]${offset}))`;
@@ -372,6 +398,16 @@ describe("offset and rankings in Prometheus' API", () => {
     expect(valuesOf(await instant(`bottomk(2, ${lag()})`))).toEqual([
       ["e", "-1"],
       ["b", "5"],
+    ]);
+  });
+
+  test("a ranking of more series than a response may have returns its few", async () => {
+    const services = Array.from({ length: 120 }, (_, index) => `s${index}`);
+    await start((service) => Number(service.slice(1)), services);
+    expect((await instant(lag())).status).toBe(422);
+    expect(valuesOf(await instant(`topk(2, ${lag()})`))).toEqual([
+      ["s119", "119"],
+      ["s118", "118"],
     ]);
   });
 
