@@ -220,6 +220,7 @@ const rows: readonly Row[] = [
     reaches: { Ready: "Ready", TypesResolved: "TypeNotDeclared" },
     come: async ({ ns, start }) => {
       await start();
+      await cluster.secret(ns, "partner", { hmac: 1 });
       await cluster.put(ns, "EventCatalog", "types", {});
       await cluster.put(ns, "WebhookPartner", "it", { "subscriptions[0].types": ["payout.processd"] });
     },
