@@ -46,8 +46,9 @@ export const waitKinds = [
  * - `too_long`: it has more than 16 KiB.
  * - `older_attempt`: it belongs to an attempt before the newest 64.
  * - `unknown_scheme`: a later version made the attempt.
+ * - `part_hidden`: it covers parts of the event that the configuration no longer sends to the partner.
  */
-export const canonicalReasons = ["url_hidden", "too_long", "older_attempt", "unknown_scheme"] as const;
+export const canonicalReasons = ["url_hidden", "too_long", "older_attempt", "unknown_scheme", "part_hidden"] as const;
 
 const milliseconds = number(undefined, { minimum: 0 });
 
@@ -96,24 +97,35 @@ export type AttemptSignature = Static<typeof AttemptSignature>;
  */
 export const headerValueReasons = ["secret", "partner_only", "truncated"] as const;
 
-export const AttemptRequest = object({
-  method: words(["POST"], "HTTP method"),
-  url: nullable(
-    text(),
-    "URL with ?*** for its query. Null for tokens that are not limited to the partner and lack the scope admin:debug",
-  ),
-  headers: list(
-    object({
-      name: text("Name of the header"),
-      value: nullable(text(), "Value of the header; null if it is not stored or not visible to you"),
-      value_reason: nullable(
-        words(headerValueReasons),
-        "Why value is null or not the complete value; null if it is the complete value",
+export const AttemptRequest = object(
+  {
+    method: words(["POST"], "HTTP method"),
+    url: nullable(
+      text(),
+      "URL with ?*** for its query. Null for tokens that are not limited to the partner and lack the scope admin:debug",
+    ),
+    headers: list(
+      object({
+        name: text("Name of the header"),
+        value: nullable(text(), "Value of the header; null if it is not stored or not visible to you"),
+        value_reason: nullable(
+          words(headerValueReasons),
+          "Why value is null or not the complete value; null if it is the complete value",
+        ),
+      }),
+      "Headers that were sent, except Host, Connection and Content-Length",
+    ),
+  },
+  {
+    payload: list(
+      object(
+        {},
+        { include: list(text(), "Values that were sent"), exclude: list(text(), "Values that were not sent") },
       ),
-    }),
-    "Headers that were sent, except Host, Connection and Content-Length",
-  ),
-});
+      "JSON pointers by which the body was selected; absent if it was the event, and for tokens limited to partners",
+    ),
+  },
+);
 export type AttemptRequest = Static<typeof AttemptRequest>;
 
 export const AttemptHistory = object(

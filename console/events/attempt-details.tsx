@@ -130,6 +130,7 @@ const withoutTextWhy: Readonly<Record<string, string>> = {
   too_long: "The signed text is longer than 16 KiB.",
   older_attempt: "The signed text is shown for the newest 64 attempts only.",
   unknown_scheme: "A later version made the attempt, with a scheme that this version does not support.",
+  part_hidden: "The signed text covers parts of the event that the partner no longer receives.",
 };
 
 interface SignedPartProps {
@@ -198,9 +199,17 @@ function RequestPart({ attempt, event, of }: RequestPartProps): JSX.Element {
         </code>
       </p>
       <CopiedText text={headerText(request.headers.map(headerLine))} what={`Request headers, ${of}`} />
-      {event === undefined ? null : <Body text={sentBody(event, number)} of={of} />}
+      {request.payload !== undefined ? (
+        <p class="quiet">The body was a part of the event: {request.payload.map(payloadText).join(", then ")}.</p>
+      ) : event === undefined ? null : (
+        <Body text={sentBody(event, number)} of={of} />
+      )}
     </>
   );
+}
+
+function payloadText({ include, exclude = [] }: NonNullable<AttemptRequest["payload"]>[number]): string {
+  return include === undefined ? `without ${exclude.join(", ")}` : `only ${include.join(", ")}`;
 }
 
 const markers: Readonly<Record<string, string>> = {

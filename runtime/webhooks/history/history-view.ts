@@ -4,7 +4,7 @@ import type { AttemptRequest, AttemptSignature } from "../../../api/histories.ts
 import { spliceAttempt, signedTextOf } from "../signing/signed-request.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
-import { sentBytes, type StoredEvent } from "../records/event-record.ts";
+import { parsePayload, sentBytes, type StoredEvent } from "../records/event-record.ts";
 import { derivedHeaders, recordedHeaders, type RecordedHeader } from "../records/sent-request.ts";
 
 /** The part of a history that a caller may see. */
@@ -109,10 +109,12 @@ export function requestsOf(view: HistoryView): RequestOf {
     const { sent, signed } = record;
     if (sent === undefined) return undefined;
     const headers = recordedHeaders(sent, { ...derivedHeaders(record), ...signed?.headers });
+    const payload = isNarrowed(view) ? [] : parsePayload(record.routedBy);
     return {
       method: "POST",
       url: isShown ? sent.url : null,
       headers: headers.map((header) => headerFor(header, isShown)),
+      ...(payload.length === 0 ? {} : { payload }),
     };
   };
 }
@@ -164,7 +166,7 @@ export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[
     });
     if (!rebuilt.has(record)) return { ...without("older_attempt"), headers };
     const sent = sentBytes(event, routedBy);
-    if (selectPayload(sent, hidden) !== sent) return { ...without("unknown_scheme"), headers };
+    if (selectPayload(sent, hidden) !== sent) return { ...without("part_hidden"), headers };
     const body = spliceAttempt(sent, number);
     const request = { eventId, number, at, body, ...(replayId === undefined ? {} : { replayId }) };
     const isHidden = url !== undefined && !showsUrl;

@@ -121,6 +121,7 @@ describe.concurrent("a partner that gets a part of its events", () => {
       .update(expected[0] ?? "")
       .digest("hex");
     expect([own, all].map((one) => firstOf(one)?.signed?.canonical?.split("\n").at(-1))).toEqual([digest, digest]);
+    expect([own, all].map((one) => firstOf(one)?.request?.payload)).toEqual([undefined, hidden]);
   });
 
   test("gets the whole event by the first subscription that matches, and none that no matcher selects", async (context) => {
@@ -174,7 +175,7 @@ describe.concurrent("a partner that gets a part of its events", () => {
     const after = eventBytes("e-1", { data: { state: "paid" } }).toString();
     expect(textOf(own)).toBe(after);
     expect(JSON.stringify(own?.deliveries)).not.toContain(secret);
-    expect(firstOf(own)?.signed?.canonical_reason).toBe("unknown_scheme");
+    expect(firstOf(own)?.signed?.canonical_reason).toBe("part_hidden");
     await it.engine.replays.replay(json({ event_ids: ["e-1"] }), everyone);
     await waitFor(() => partner.of("e-1").length === 3, { timeoutMs, what: "the replay" });
     expect(bodiesOf(partner.of("e-1"))[2]).toBe(after.replace(/\}$/u, ',"attempt":3}'));
