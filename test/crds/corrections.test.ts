@@ -51,6 +51,15 @@ describe("a schedule", () => {
     ]);
   });
 
+  test.each([
+    ["0 1 4 11 *", "2018-11-04T03:00"],
+    ["0 1 * NOV SUN", "2018-11-04T03:00"],
+    // The clocks skip this midnight.
+    ["0 0 4 11 *", "2018-11-04T03:00"],
+  ])("of %s finds the day whose midnight is skipped", (cron, start) => {
+    expect(startsOf(cron, "America/Sao_Paulo", "2018-11-03T12:00:00Z", "2018-11-05T12:00:00Z")).toEqual([start]);
+  });
+
   test("has the interval that began before the span", () => {
     const schedule = { cron: "0 0 1 * *", timeZone: "UTC", durationMinutes: 7 * 1_440 };
     const span = { fromMs: at("2026-03-07T23:59:00Z"), toMs: at("2026-03-09T00:00:00Z") };
