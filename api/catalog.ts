@@ -84,6 +84,36 @@ export const CatalogAnswer = object({
 });
 export type CatalogAnswer = Static<typeof CatalogAnswer>;
 
+/** Whether a metric is as declared. `NotChecked`: the runtime cannot read the series of its stores. */
+export const checkStatuses = ["True", "False", "Unknown", "NotChecked"] as const;
+
+export const CatalogCheck = object(
+  {
+    metric_id: text("Metric id"),
+    status: words(
+      checkStatuses,
+      "`False`: the stores differ. `Unknown`: a store does not respond, or is not compared yet. `NotChecked`: all " +
+        "stores are peers, or require a tenant in each request",
+    ),
+    message: text("What differs, by store; empty for `True`"),
+  },
+  { check: text("First check that failed: forbidden, series, kind, labels, interval, bounds or values") },
+);
+export type CatalogCheck = Static<typeof CatalogCheck>;
+
+export const CatalogChecksAnswer = object({
+  data: list(ref(CatalogCheck), "Metrics that the caller may read, by id"),
+  meta: described(
+    object({
+      total: count("Number of metrics"),
+      failed: count("Number of metrics that differ from their stores"),
+      unknown: count("Number of metrics that are not known to match"),
+    }),
+    "About the response",
+  ),
+});
+export type CatalogChecksAnswer = Static<typeof CatalogChecksAnswer>;
+
 export const HealthAnswer = object(
   {
     status: words(["ok", "degraded", "down"], "`down`: all stores fail. `degraded`: a store or the cache fails"),

@@ -1,4 +1,4 @@
-import type { EndpointVerifiedReason } from "./reasons.ts";
+import type { ConditionStatus, EndpointVerifiedReason, ObservedReason } from "./reasons.ts";
 import type { Kind } from "./resource.ts";
 
 /**
@@ -21,6 +21,8 @@ export interface ConfigzReport {
   readonly errors: readonly ConfigzError[];
   /** Marks of the data plane on applied resources. */
   readonly marks: readonly ConfigzMark[];
+  /** Catalogs that this pod compared with their stores. @default another pod compares them */
+  readonly observed?: readonly ConfigzObserved[];
 }
 
 /** The applied version of a shard. */
@@ -56,6 +58,33 @@ export interface ConfigzMark {
   readonly message: string;
   /** RFC 3339 in UTC. */
   readonly since: string;
+}
+
+/** `NotChecked`: this runtime cannot read the series of the metric's stores. */
+export type CheckStatus = ConditionStatus | "NotChecked";
+
+/** A metric compared with its stores. */
+export interface CatalogCheck {
+  readonly metric: string;
+  readonly status: CheckStatus;
+  /** The first check that failed. */
+  readonly check?: string;
+  /** What differs, without values of labels; empty for `True`. */
+  readonly message: string;
+}
+
+/** A catalog compared with its stores. */
+export interface ConfigzObserved {
+  readonly kind: "MetricCatalog";
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly generation: number;
+  readonly status: ConditionStatus;
+  readonly reason: ObservedReason;
+  readonly message: string;
+  /** The metrics that are not `True`. */
+  readonly metrics: readonly CatalogCheck[];
 }
 
 /** Longest `wait` of a long poll. */

@@ -89,9 +89,18 @@ const namespaceWatched = {
   ),
 };
 
+const observed = {
+  MatchesStores: trueReason("The stores contain the series of all metrics, as the catalog declares them."),
+  ForbiddenLabel: falseReason("Series of a metric have a label that is forbidden because it is personal data."),
+  Mismatch: falseReason("Series of a metric are missing, or differ from what the catalog declares."),
+  StoreUnavailable: unknownReason("A store does not respond, so its metrics cannot be compared."),
+  NotChecked: unknownReason("All stores are peers, or require a tenant in each request, so they are not compared."),
+};
+
 export type AcceptedReason = Exclude<keyof typeof accepted, "Pending">;
 export type ResolvedRefsReason = Exclude<keyof typeof resolvedRefs, "Pending">;
 export type ProgrammedReason = keyof typeof programmed;
+export type ObservedReason = keyof typeof observed;
 export type EndpointVerifiedReason = keyof typeof endpointVerified;
 
 /**
@@ -108,4 +117,5 @@ export const reasons = {
   SigningKeysUnambiguous: signingKeysUnambiguous,
   TypesResolved: typesResolved,
   NamespaceWatched: namespaceWatched,
+  Observed: observed,
 } as const;

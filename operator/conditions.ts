@@ -1,7 +1,7 @@
 import type { ResourceResult } from "../crds/compile/resource-result.ts";
 import { type ConditionStatus, type EndpointVerifiedReason, reasons, type ProgrammedReason } from "../crds/reasons.ts";
 import { capBytes, mask } from "../kube/client/kube-error.ts";
-import type { Rollout } from "./observe/rollout.ts";
+import { observedDrafts, type ObservedFacts, type Rollout } from "./observe/rollout.ts";
 import type { Condition, ResourceStatus, StatusColumns } from "./resource-types.ts";
 
 /** The input for the conditions of one object. */
@@ -30,6 +30,8 @@ export interface Facts {
   readonly disabled: string | undefined;
   /** Result of the endpoint validation; absent before it. */
   readonly validation?: { readonly reason: EndpointVerifiedReason; readonly message: string };
+  /** The catalog compared with its stores; absent before it. */
+  readonly observed?: ObservedFacts;
   /** Reason why the namespace cannot be listed now; absent while it can. */
   readonly unavailable?: string;
 }
@@ -42,7 +44,7 @@ export const lastingConditions = ["Accepted", "ResolvedRefs", "Programmed", "Rea
 /** The conditions that are present while True. Source: kstatus, "The Stalled and Reconciling Conditions". */
 export const passingConditions = ["Reconciling", "Stalled"] as const;
 /** The conditions that the data plane reports. */
-export const reportedConditions = ["EndpointVerified"] as const;
+export const reportedConditions = ["EndpointVerified", "Observed"] as const;
 /** The conditions that are present while False and warn only: `Ready` does not depend on them. */
 export const warningConditions = ["SigningKeysUnambiguous", "TypesResolved", "NamespaceWatched"] as const;
 
@@ -81,7 +83,9 @@ export function decideConditions(facts: Facts): readonly ConditionDraft[] {
   const lasting = facts.isPaused && isUndisputed(facts) ? pausedDrafts(facts) : activeDrafts(facts);
   const ready = lasting.at(-1);
   const others =
-    ready === undefined ? [] : [passingDrafts(ready, facts), validationDrafts(facts), warningDrafts(facts)];
+    ready === undefined
+      ? []
+      : [passingDrafts(ready, facts), validationDrafts(facts), observedDrafts(facts.observed), warningDrafts(facts)];
   return (ready === undefined ? [] : [...lasting, ...others.flat()]).map((draft) => ({
     ...draft,
     message: capBytes(mask(draft.message), messageBytesMax),
@@ -236,12 +240,7 @@ export function withTimes(
 
 /** The operator's conditions of a status. The schema's default in a new object has no generation. */
 export function ownConditions(status: ResourceStatus | undefined): readonly Condition[] {
-  const own: ReadonlySet<string> = new Set([
-    ...lastingConditions,
-    ...passingConditions,
-    ...reportedConditions,
-    ...warningConditions,
-  ]);
+  const own = new Set<string>([lastingConditions, passingConditions, reportedConditions, warningConditions].flat());
   return (status?.conditions ?? []).filter(
     ({ type, observedGeneration }) => own.has(type) && observedGeneration !== undefined,
   );

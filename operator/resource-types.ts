@@ -1,3 +1,4 @@
+import type { CatalogCheck } from "../crds/configz.ts";
 import type { ConditionStatus } from "../crds/reasons.ts";
 import type { Kind, Resource } from "../crds/resource.ts";
 import type { KubeMeta, KubeObject, ResourceType } from "../kube/client/resource.ts";
@@ -68,6 +69,8 @@ export interface StatusColumns {
 export interface ResourceStatus extends StatusColumns {
   readonly observedGeneration?: number;
   readonly conditions?: readonly Condition[];
+  /** Metrics of a catalog that do not match their stores. */
+  readonly observed?: readonly CatalogCheck[];
 }
 
 /** One object of a kind as the API server holds it. */

@@ -1,8 +1,16 @@
-import { type EndpointVerifiedReason, reasons } from "../../crds/reasons.ts";
+import { type EndpointVerifiedReason, type ObservedReason, reasons } from "../../crds/reasons.ts";
 import type { WebhookPartnerSpec } from "../../crds/types/webhook-partner.ts";
 import type { Facts } from "../conditions.ts";
 import { ownConditions } from "../conditions.ts";
-import { validationBy, disabledBy, rolloutOf, type Pods, type Rollout, type RolloutTimes } from "../observe/rollout.ts";
+import {
+  validationBy,
+  disabledBy,
+  observedBy,
+  rolloutOf,
+  type Pods,
+  type Rollout,
+  type RolloutTimes,
+} from "../observe/rollout.ts";
 import type { CompileOutcome } from "../publish/desired-state.ts";
 import type { Publication } from "../publish/publications.ts";
 import type { Need } from "../observe/rollout.ts";
@@ -44,6 +52,7 @@ export function factsOf(known: KnownObject, times: RolloutTimes): Facts {
     rollout: rolloutFor(known, times),
     disabled: disabledFor(known),
     ...validationFor(known),
+    ...observedFor(known),
     ...(known.unavailable === undefined ? {} : { unavailable: known.unavailable }),
   };
 }
@@ -79,6 +88,18 @@ function validationFor({ object, status, pods }: KnownObject): Pick<Facts, "vali
   );
   const reason = verifiedReason(mark?.reason ?? held?.reason);
   return reason === undefined ? {} : { validation: { reason, message: mark?.message ?? held?.message ?? "" } };
+}
+
+/** The status keeps its result until a pod reports another one: a new leader compares the catalog first. */
+function observedFor({ object, status, pods }: KnownObject): Pick<Facts, "observed"> {
+  if (object.kind !== "MetricCatalog") return {};
+  const found = observedBy(pods, object.metadata.uid);
+  if (found !== undefined) return { observed: found };
+  const held = ownConditions(status).find(({ type }) => type === "Observed");
+  if (held === undefined || !Object.hasOwn(reasons.Observed, held.reason)) return {};
+  const reason = held.reason as ObservedReason;
+  const { message, observedGeneration: generation = 0 } = held;
+  return { observed: { reason, message, generation, metrics: status?.observed ?? [] } };
 }
 
 function verifiedReason(reason: string | undefined): EndpointVerifiedReason | undefined {

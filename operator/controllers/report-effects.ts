@@ -32,7 +32,10 @@ export function effectsOf(
   const marks = different(known.marks, after.marks).flatMap(
     (uid) => after.marks.get(uid) ?? known.marks.get(uid) ?? [],
   );
-  return { moved, fellBack, named: [...errors, ...marks.map((mark) => resourceKey(mark.kind, mark))] };
+  const observed = different(known.observed ?? new Map(), after.observed ?? new Map()).flatMap(
+    (uid) => after.observed?.get(uid) ?? known.observed?.get(uid) ?? [],
+  );
+  return { moved, fellBack, named: [...errors, ...[...marks, ...observed].map((one) => resourceKey(one.kind, one))] };
 }
 
 function different(before: ReadonlyMap<string, object>, after: ReadonlyMap<string, object>): readonly string[] {

@@ -50,7 +50,7 @@ export function decideStatus(
   const graceUntilMs = graceEndOf(facts, moments, times);
   if (isPassing(drafts, facts) && own.length > 0 && nowMs < graceUntilMs)
     return { kind: "keep", againMs: graceUntilMs - nowMs };
-  const status = { ...facts.columns, ...statusOf(drafts, own, moments.now) };
+  const status = { ...facts.columns, ...statusOf(drafts, own, moments.now), ...observedOf(facts) };
   const difference = compare(before, own, status);
   const quietUntilMs = (moments.writtenAtMs ?? Number.NEGATIVE_INFINITY) + times.messageMs;
   if (difference === "message" && nowMs < quietUntilMs) return { kind: "keep", againMs: quietUntilMs - nowMs };
@@ -92,10 +92,25 @@ function compare(
   if (!showsColumns(before, after)) return "state";
   if (before?.observedGeneration !== after.observedGeneration || own.length !== conditions.length) return "state";
   const known = new Map(own.map((condition) => [condition.type, condition]));
+  if (checkStates(before) !== checkStates(after)) return "state";
   const pairs = conditions.map((condition) => ({ condition, earlier: known.get(condition.type) }));
   if (pairs.some(({ condition, earlier }) => earlier === undefined || stateOf(condition) !== stateOf(earlier)))
     return "state";
-  return pairs.every(({ condition, earlier }) => condition.message === earlier?.message) ? "none" : "message";
+  const isEqual = pairs.every(({ condition, earlier }) => condition.message === earlier?.message);
+  return isEqual && checkTexts(before) === checkTexts(after) ? "none" : "message";
+}
+
+/** The list is absent while all metrics match. */
+function observedOf({ observed }: Facts): Pick<ResourceStatus, "observed"> {
+  return observed === undefined || observed.metrics.length === 0 ? {} : { observed: observed.metrics };
+}
+
+function checkStates(status: ResourceStatus | undefined): string {
+  return JSON.stringify((status?.observed ?? []).map(({ metric, status: own, check }) => [metric, own, check]));
+}
+
+function checkTexts(status: ResourceStatus | undefined): string {
+  return JSON.stringify((status?.observed ?? []).map(({ message }) => message));
 }
 
 function stateOf({ type, status, reason, observedGeneration }: ConditionDraft): string {

@@ -1,8 +1,11 @@
 import { type Agent, request } from "undici";
 import {
+  type CatalogCheck,
+  type CheckStatus,
   type ConfigzError,
   type ConfigzMark,
   type ConfigzMarkReason,
+  type ConfigzObserved,
   type ConfigzShard,
   configzWaitSecondsMax,
 } from "../../crds/configz.ts";
@@ -48,6 +51,10 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const markReasons: readonly ConfigzMarkReason[] = ["PartnerDisabled", ...keysOf(reasons.EndpointVerified)];
 
+const checkStatuses: readonly CheckStatus[] = ["False", "Unknown", "NotChecked"];
+/** Bounds of the list in a status. */
+const observedMax = 256;
+const checkTextMax = 256;
 const versionCharsMax = 512;
 /** More than any configuration has shards. */
 const shardsMax = 1_000;
@@ -135,12 +142,15 @@ export function parseReport(value: unknown): ParsedReport {
   if (shards.length > shardsMax) throw new TypeError(`the report names ${shards.length} shards`);
   const errors = list(report["errors"], "errors").flatMap(errorsOf);
   const marks = list(report["marks"], "marks").flatMap(marksOf);
+  // Pods of earlier versions compare no catalogs.
+  const observed = list(report["observed"] ?? [], "observed").flatMap(observedOf);
   return {
     version: text(report["version"], "version").slice(0, versionCharsMax),
     report: {
       shards: Object.fromEntries(shards.map(([name, shard]) => [name, shardOf(shard, name)])),
       errors: new Map(errors.map((error) => [resourceKey(error.kind, error), error])),
       marks: new Map(marks.map((mark) => [markKey(mark), mark])),
+      observed: new Map(observed.map((one) => [one.uid, one])),
     },
   };
 }
@@ -181,6 +191,38 @@ function marksOf(value: unknown): readonly ConfigzMark[] {
     since: text(since, "since"),
   } satisfies ConfigzMark;
   return [mark];
+}
+
+/** Later reasons are left out. */
+function observedOf(value: unknown): readonly ConfigzObserved[] {
+  const { namespace, name, uid, generation, reason, message, metrics } = fields(value, "an observed catalog");
+  const known = keysOf(reasons.Observed).find((candidate) => candidate === reason);
+  if (known === undefined) return [];
+  return [
+    {
+      kind: "MetricCatalog",
+      namespace: text(namespace, "namespace"),
+      name: text(name, "name"),
+      uid: text(uid, "uid"),
+      generation: whole(generation, "generation"),
+      status: reasons.Observed[known].status,
+      reason: known,
+      message: text(message, "message"),
+      metrics: list(metrics, "metrics").slice(0, observedMax).flatMap(checksOf),
+    },
+  ];
+}
+
+function checksOf(value: unknown): readonly CatalogCheck[] {
+  const { metric, status, check, message } = fields(value, "a check");
+  const known = checkStatuses.find((candidate) => candidate === status);
+  if (known === undefined) return [];
+  const found = {
+    metric: text(metric, "metric"),
+    status: known,
+    message: text(message, "message").slice(0, checkTextMax),
+  };
+  return [check === undefined ? found : { ...found, check: text(check, "check") }];
 }
 
 function keysOf<T extends object>(table: T): readonly (keyof T)[] {

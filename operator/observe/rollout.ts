@@ -1,5 +1,6 @@
 // Reports of the runtime's pods and the rollout of each resource. It writes nothing.
-import type { ConfigzError, ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
+import type { ConfigzError, ConfigzMark, ConfigzObserved, ConfigzShard } from "../../crds/configz.ts";
+import { reasons } from "../../crds/reasons.ts";
 import { byText } from "../../crds/compile/canonical-json.ts";
 
 /** The last report of one ready pod, indexed. */
@@ -10,6 +11,8 @@ export interface PodReport {
   readonly errors: ReadonlyMap<string, ConfigzError>;
   /** By {@link markKey}. */
   readonly marks: ReadonlyMap<string, ConfigzMark>;
+  /** Catalogs that the pod compared with their stores, by uid. @default none */
+  readonly observed?: ReadonlyMap<string, ConfigzObserved>;
 }
 
 /** One ready pod of the runtime's Service. */
@@ -154,6 +157,21 @@ export function validationBy(pods: Pods, uid: string, generation: number): Confi
     .flatMap(({ report }) => report?.marks.get(validationKey(uid)) ?? [])
     .filter((mark) => mark.generation === generation);
   return marks.toSorted((one, other) => byText(one.since, other.since)).at(-1);
+}
+
+/** The comparison of a catalog with its stores, which one pod reports. */
+export function observedBy(pods: Pods, uid: string): ConfigzObserved | undefined {
+  return pods.list.flatMap(({ report }) => report?.observed?.get(uid) ?? [])[0];
+}
+
+/** How a catalog compares with its stores. */
+export type ObservedFacts = Pick<ConfigzObserved, "reason" | "message" | "generation" | "metrics">;
+
+/** The condition `Observed`. `Ready` does not depend on it: queries return what the stores contain. */
+export function observedDrafts(observed: ObservedFacts | undefined) {
+  if (observed === undefined) return [];
+  const { reason, message, generation: observedGeneration } = observed;
+  return [{ type: "Observed", status: reasons.Observed[reason].status, reason, message, observedGeneration }];
 }
 
 /** The message of any pod that disabled this generation of a partner. */

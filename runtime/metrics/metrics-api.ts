@@ -2,6 +2,7 @@
 import type { PreviewedQueries, PreviewedReaders } from "../../api/previews.ts";
 import type { UsageAnswer } from "../../api/usage.ts";
 import type { LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
+import type { ConfigzObserved } from "../../crds/configz.ts";
 import type { ApiError } from "../errors/api-error.ts";
 import type { StartedSpan } from "../tracing/tracer.ts";
 import type { Caller } from "./authorization/access.ts";
@@ -19,6 +20,13 @@ export interface UsageReader extends QueryReader {
   readonly client: string;
   /** True with the scope `metrics:usage`. */
   readonly seesAllUsage: boolean;
+}
+
+/** The catalogs that were compared with their stores. */
+export interface ChecksReport {
+  readonly catalogs: readonly ConfigzObserved[];
+  /** Ids of all metrics of these catalogs. */
+  readonly checked: readonly string[];
 }
 
 /** The context of one request. */
@@ -229,6 +237,10 @@ export interface MetricsApi {
   judgeEdit(before: RuntimeConfig, after: RuntimeConfig, reader: QueryReader): Promise<PreviewedQueries>;
   /** The clients that used what another configuration removes from metrics. */
   removedUses(before: RuntimeConfig, after: RuntimeConfig, reader: UsageReader): Promise<PreviewedReaders>;
+  /** The catalogs that this pod compared with their stores; none in a pod that does not compare them. */
+  observed(): readonly ConfigzObserved[];
+  /** `GET /v1/metrics/catalog/checks`: how the caller's metrics compare with their stores. */
+  catalogChecks(params: Parameters, caller: Caller, context: RequestContext): Promise<MetricsResponse>;
   /** Applies another configuration to all later requests. */
   apply(config: RuntimeConfig): void;
   /** Stores the usage that is not stored yet. */

@@ -27,6 +27,8 @@ export interface Engines {
 }
 
 const natsPauseMs = 1000;
+/** Time in which each metric is compared with its stores once. */
+const checksMs = 300_000;
 
 /** Connects to NATS and starts both halves with a first configuration. @throws StartError `nats`, `nats_server` */
 export async function startEngines(
@@ -73,9 +75,11 @@ export async function startEngines(
     deadlineMs: settings.metrics.deadlineMs,
     pods: { ...messages, ...engine.pods },
     caches: plan.caches,
+    checksMs,
     usage: createUsageStream(nats, layout),
     ...(residency === undefined ? {} : { residency }),
   });
+  status.observed = () => metrics.observed();
   shutdown.add("metrics", () => metrics.stop());
   shutdown.add("usage", (remainingMs) => metrics.stopUsage(remainingMs));
   const { pods } = engine;

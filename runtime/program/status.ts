@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from "prom-client";
 import { digestOf } from "../../crds/compile/canonical-json.ts";
 import type { ResourceConfig, RuntimeConfig } from "../../crds/config.ts";
-import type { ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
+import type { ConfigzMark, ConfigzObserved, ConfigzShard } from "../../crds/configz.ts";
 import type { ConfigState } from "../config/config-source.ts";
 import type { PartHealth } from "../http/server/admin-server.ts";
 import type { ConfigReport } from "../http/server/configz.ts";
@@ -35,6 +35,8 @@ export interface ProgramStatus {
     | undefined;
   /** Marks of every pod, also those that an edit has lifted since. */
   disabled: readonly DisabledMark[];
+  /** The catalogs that this pod compared with their stores. */
+  observed: () => readonly ConfigzObserved[];
   draining: boolean;
 }
 
@@ -52,6 +54,7 @@ export function startingStatus(pod: string): ProgramStatus {
     streamsFault: undefined,
     engine: undefined,
     disabled: [],
+    observed: () => [],
     draining: false,
   };
 }
@@ -113,6 +116,7 @@ export function reportOf(status: ProgramStatus): ConfigReport {
     shards: shardsOf(status),
     errors: applied?.state.errors ?? [],
     marks: [...disabledMarks(status), ...validationMarks(status)],
+    observed: status.observed(),
     applied_at: applied?.at.toISOString() ?? null,
     ...figuresOf(applied?.state),
   };

@@ -6,6 +6,7 @@ import { createPrometheusClient, type PrometheusClient } from "./prometheus/prom
 import {
   createRetryBudget,
   createStoreHttp,
+  type Post,
   retried,
   type StoreCall,
   storeRequestsMax,
@@ -25,10 +26,21 @@ export interface ConnectionOptions {
   readonly deadlineMs?: number | undefined;
 }
 
+/**
+ * Sends one request of a background job. It takes no place of queries, is not repeated, and says nothing about the
+ * health of the store. The caller sends one at a time.
+ */
+export interface BackgroundHttp {
+  readonly post: Post;
+  readonly get: Post;
+}
+
 /** The connections to one store, a Prometheus or a peer. */
 export interface StoreConnection {
   readonly client: PrometheusClient;
   readonly timeoutMs: number;
+  /** Undefined for a peer. */
+  readonly background: BackgroundHttp | undefined;
   readonly probe: (nowMs: number, call: StoreCall) => Promise<StoreCapabilities>;
   /** The number of responses from the store. */
   readonly responses: () => number;
@@ -59,6 +71,7 @@ export function connectStore(options: ConnectionOptions): StoreConnection {
       ...watched,
       client: clientOver(queued),
       timeoutMs: prometheus.timeoutMs,
+      background: { post: http.post, get: http.get },
       probe: (nowMs, call) => probeStore(prober, nowMs, call),
       close: (ending) => http.close(ending),
     };
@@ -72,6 +85,7 @@ export function connectStore(options: ConnectionOptions): StoreConnection {
     ...watched,
     client: clientOver(queued),
     timeoutMs: peer.timeoutMs,
+    background: undefined,
     probe: (_nowMs, call) => prober.probe(call),
     close: (ending) => http.close(ending),
   };

@@ -7,7 +7,7 @@ import { createBreaker, createByteBudget, type Settle } from "./limits/fan-out.t
 import type { MakePeerClient } from "./peer/peer-http.ts";
 import type { StoreCapabilities } from "./prometheus/probe-store.ts";
 import { type PrometheusClient, traitsOf } from "./prometheus/prometheus-client.ts";
-import { type ConnectionOptions, connectStore, type StoreConnection } from "./store-connection.ts";
+import { type BackgroundHttp, type ConnectionOptions, connectStore, type StoreConnection } from "./store-connection.ts";
 import { isStoresFault, StoreError } from "./store-error.ts";
 import type { Material } from "./store-secrets.ts";
 
@@ -25,6 +25,7 @@ export interface Store {
   /** Digest of the configuration and the Secrets of the store, equal in all pods. */
   readonly identity: string;
   readonly client: PrometheusClient;
+  readonly background: BackgroundHttp | undefined;
   /**
    * Runs one read unless the circuit breaker is open. The outcome counts for the breaker when a request was sent.
    *
@@ -81,6 +82,7 @@ export function createStore(options: StoreOptions): Store {
     config,
     identity,
     client,
+    background: connection.background,
     async run(read) {
       const settle = breaker.admit();
       if (settle === undefined) {

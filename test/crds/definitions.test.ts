@@ -15,7 +15,7 @@ const commonColumns: ReadonlySet<string> = new Set(["READY", "REASON", "PROGRAMM
 /** What the status of one kind has for a column of its own. */
 const ownStatus: Readonly<Record<(typeof definitionFiles)[number], readonly string[]>> = {
   "webhook-partner": ["endpointHost"],
-  "metric-catalog": ["metrics", "stores"],
+  "metric-catalog": ["metrics", "stores", "observed"],
   "query-class-quota": ["clients"],
   "event-catalog": ["types", "versions"],
 };

@@ -95,7 +95,7 @@ const rows: readonly Row[] = [
       "Reconciling=True/Pending@4",
     ],
   },
-  ...(["Invalid", "Conflicted", "SharedSigningKey"] as const).map((reason) => ({
+  ...(["Invalid", "Incompatible", "Conflicted", "SharedSigningKey"] as const).map((reason) => ({
     when: `it is ${reason}`,
     facts: { ...outOfForce, result: refused(reason) },
     say: [
@@ -337,6 +337,25 @@ const rows: readonly Row[] = [
       "Programmed=True/Programmed@4",
       "Ready=True/Ready@4",
       `EndpointVerified=${status}/${reason}@4`,
+    ],
+  })),
+  ...(
+    [
+      ["MatchesStores", "True"],
+      ["ForbiddenLabel", "False"],
+      ["Mismatch", "False"],
+      ["StoreUnavailable", "Unknown"],
+      ["NotChecked", "Unknown"],
+    ] as const
+  ).map(([reason, status]) => ({
+    when: `a pod compared it with its stores: ${reason}`,
+    facts: { ...inForce, observed: { reason, message: "it is so", generation: 3, metrics: [] } },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=True/Ready@4",
+      `Observed=${status}/${reason}@3`,
     ],
   })),
   {

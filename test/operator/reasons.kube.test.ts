@@ -387,6 +387,26 @@ const rows: readonly Row[] = [
       });
     },
   })),
+  ...(["MatchesStores", "ForbiddenLabel", "Mismatch", "StoreUnavailable", "NotChecked"] as const).map(
+    (reason): Row => ({
+      says: `its metrics were compared with their stores: ${reason}`,
+      kind: "MetricCatalog",
+      reaches: { Ready: "Ready", Observed: reason },
+      come: async ({ ns, pod, start }) => {
+        await start();
+        await cluster.put(ns, "MetricCatalog", "it", {});
+        const { uid } = (await cluster.object(ns, "MetricCatalog", "it")).metadata;
+        const { status } = reasons.Observed[reason];
+        const about = { kind: "MetricCatalog", namespace: ns, name: "it", uid, generation: 1, status, reason } as const;
+        const metrics = [{ metric: "cpu_util", status: "False", check: "series", message: "eu: no series" }] as const;
+        pod.report({ observed: [{ ...about, message: "it is so", metrics }] });
+        await waitFor(async () => (await cluster.object(ns, "MetricCatalog", "it")).status?.observed?.[0]?.metric, {
+          timeoutMs: 20_000,
+          what: "the list of metrics",
+        });
+      },
+    }),
+  ),
 ];
 
 test.each(rows.map((row): readonly [string, Row] => [row.says, row]))(

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import { digestOf } from "../../crds/compile/canonical-json.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
-import type { ConfigzError, ConfigzMark, ConfigzReport, ConfigzShard } from "../../crds/configz.ts";
+import type { ConfigzError, ConfigzMark, ConfigzObserved, ConfigzReport, ConfigzShard } from "../../crds/configz.ts";
 import { joinShards } from "../../crds/shards/join-shards.ts";
 import {
   readShardSecret,
@@ -49,6 +49,7 @@ export class TestPod {
   /** Added to what the shards make it report. */
   #errors: readonly ConfigzError[] = [];
   #marks: readonly ConfigzMark[] = [];
+  #observed: readonly ConfigzObserved[] = [];
   polls = 0;
   /** Every fault that the shards ever made it report. */
   readonly faultsSeen: ConfigzError[] = [];
@@ -121,9 +122,10 @@ export class TestPod {
     this.#isDeaf = false;
   }
 
-  report(parts: { readonly errors?: readonly ConfigzError[]; readonly marks?: readonly ConfigzMark[] }): void {
+  report(parts: Partial<Pick<ConfigzReport, "errors" | "marks" | "observed">>): void {
     this.#errors = parts.errors ?? this.#errors;
     this.#marks = parts.marks ?? this.#marks;
+    this.#observed = parts.observed ?? this.#observed;
     this.#changed();
   }
 
@@ -184,6 +186,7 @@ export class TestPod {
       shards: Object.fromEntries([...this.#shards].map(([name, { seen }]) => [name, seen])),
       errors: [...this.#faults, ...this.#errors],
       marks: this.#marks,
+      observed: this.#observed,
     };
   }
 

@@ -32,6 +32,13 @@ export const quotaOperation: Operation = {
   responses: { "200": { description: "By class", schema: "QuotaAnswer" } },
 };
 
+/** `GET /v1/metrics/catalog/checks` */
+export const catalogChecksOperation: Operation = {
+  id: "checkCatalog",
+  summary: "How the metrics that the caller may read compare with the series of their stores",
+  responses: { "200": { description: "By metric id", schema: "CatalogChecksAnswer", headers: quotas } },
+};
+
 /** `GET /v1/metrics/usage` */
 export const usageOperation: Operation = {
   id: "readUsage",

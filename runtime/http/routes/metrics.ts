@@ -16,6 +16,7 @@ import {
 } from "../openapi/metrics-operations.ts";
 import type { Operation } from "../openapi/operation.ts";
 import {
+  catalogChecksOperation,
   labelValuesOperation,
   planOperation,
   quotaOperation,
@@ -53,6 +54,7 @@ type MetricsReads = Pick<
   | "slo"
   | "sloHistory"
   | "catalog"
+  | "catalogChecks"
   | "describe"
   | "labelValues"
   | "quota"
@@ -98,6 +100,11 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
       return metrics.quota(caller, contextOf(request));
     }),
     read("catalog", catalogOperation, admitted(metrics, catalogOf(metrics))),
+    read(
+      "catalog/checks",
+      catalogChecksOperation,
+      admitted(metrics, ({ query, caller, ...request }) => metrics.catalogChecks(query, caller, contextOf(request))),
+    ),
     read(
       "health",
       healthOperation,

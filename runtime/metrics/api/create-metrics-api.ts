@@ -39,7 +39,13 @@ import {
   createResponseCache,
   repeatQuery,
 } from "../response/cached-response.ts";
-import { catalogResponse, describeMetric, readableMetrics, type Thresholds } from "../response/catalog-response.ts";
+import {
+  catalogResponse,
+  checksResponse,
+  describeMetric,
+  readableMetrics,
+  type Thresholds,
+} from "../response/catalog-response.ts";
 import { noStore } from "../response/response-headers.ts";
 import { createSnapshots } from "../response/snapshots.ts";
 import { handleSelectors } from "../selectors/handle-selectors.ts";
@@ -50,6 +56,7 @@ import { createSloHistoryHandler } from "../slo/handle-history.ts";
 import { createSloHandler } from "../slo/handle-slo.ts";
 import { indexSlos, type SloEntry } from "../slo/slo-selection.ts";
 import { handleBulk } from "./handle-bulk.ts";
+import { CatalogChecks } from "../observed/catalog-checks.ts";
 import { readUsage } from "../usage/read-usage.ts";
 import { readRemovedUses, removedUses } from "../usage/removed-uses.ts";
 import type { UsageStore } from "../usage/usage-message.ts";
@@ -61,6 +68,7 @@ import {
   createInstruments,
   createMeasurement,
   createRequestLog,
+  exportCatalogCounts,
   requestLogSeconds,
   type Instruments,
   observeBackground,
@@ -90,6 +98,8 @@ export interface MetricsApiOptions {
   readonly residency?: string;
   /** Stores the usage of clients. @default it is not stored */
   readonly usage?: UsageStore;
+  /** Time in which each metric is compared with its stores once. @default they are not compared */
+  readonly checksMs?: number;
   /** Sizes of the caches. @default those of a process that nothing limits */
   readonly caches?: CacheBytes;
 }
@@ -120,6 +130,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     stores.apply(storesByKey(config.catalogs), config.material);
     checkAll(stores);
     parts.boundWarnings.apply(applied.slos);
+    parts.checks.apply(config);
   };
   const observe = (context: RequestContext) => observeParts(instruments, log, context);
   const sourcesOf = (context: RequestContext): QuerySources => ({
@@ -170,8 +181,9 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     health: (caller) => healthOf(parts, caller, { queryContext: applied.queryContext, pods, residency }),
     ...usageReads(parts, options.usage, () => applied.queryContext),
     judgeEdit: parts.judgeEdit,
+    ...comparing(parts, () => applied.queryContext),
     apply,
-    stop: () => parts.stop(),
+    stop: () => stopParts(parts),
   };
 }
 
@@ -232,6 +244,20 @@ function lookingUp(
     selectors,
     queryContext,
   });
+}
+
+/** Creates the reads of how the catalog compares with its stores. */
+function comparing(
+  { checks }: ReturnType<typeof createParts>,
+  queryContext: () => QueryContext,
+): Pick<MetricsApi, "observed" | "catalogChecks"> {
+  return {
+    observed: () => checks.observed(),
+    async catalogChecks(params, caller) {
+      const report = await checks.read().catch(() => undefined);
+      return checksResponse(params, caller, queryContext(), report);
+    },
+  };
 }
 
 /** Creates the reads of prices and quotas. */
@@ -337,14 +363,17 @@ function createParts(options: MetricsApiOptions) {
     partials: createPartials(),
     partialsSources: { bulkheads, deadlineMs },
     boundWarnings: createBoundWarnings({ stores, log: options.log, now }),
-    stop() {
-      void recorder.stop(0);
-      admission.stop();
-      sources.cache.refreshes.stop();
-      return stores.stop();
-    },
+    checks: createChecks(options, { stores, pods, now, instruments }),
     judgeEdit: createEditJudge({ collect: createCollection(record, pods), price: admission.cost, now }),
   };
+}
+
+async function stopParts(parts: ReturnType<typeof createParts>): Promise<void> {
+  void parts.recorder.stop(0);
+  await parts.checks.stop();
+  parts.admission.stop();
+  parts.sources.cache.refreshes.stop();
+  await parts.stores.stop();
 }
 
 function countingInto(usage: UsageCounts, instruments: Instruments): Parameters<typeof createAdmission>[2] {
@@ -373,6 +402,19 @@ function createPartials(): typeof handlePartials {
     `more than ${partialRequestsMax} requests from peers are in progress in this pod; retry later`,
   );
   return (request, sources) => limited(() => handlePartials(request, sources));
+}
+
+interface CheckParts extends Pick<ConstructorParameters<typeof CatalogChecks>[0], "stores" | "pods" | "now"> {
+  readonly instruments: Instruments;
+}
+
+function createChecks(
+  { log, checksMs, registry }: MetricsApiOptions,
+  { instruments, ...sources }: CheckParts,
+): CatalogChecks {
+  const checks = new CatalogChecks({ ...sources, log, count: instruments.catalogRead, periodMs: checksMs });
+  exportCatalogCounts(registry, () => checks.counts());
+  return checks;
 }
 
 type CacheOptions = MetricsApiOptions & Required<Pick<MetricsApiOptions, "deadlineMs" | "caches">>;

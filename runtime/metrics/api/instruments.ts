@@ -25,6 +25,8 @@ export interface Instruments {
   charged(metric: string, queryClass: string, cost: number): void;
   /** Counts requests whose usage is lost. */
   readonly usageLost: (requests: number) => void;
+  /** Counts a request that compares a metric with a store. */
+  readonly catalogRead: (outcome: "ok" | "failed") => void;
   /** Removes the series of metrics that are no longer in a catalog. */
   keepMetrics(isKnown: (metric: string) => boolean): void;
   countParts(outcomes: readonly PartOutcome<unknown>[]): void;
@@ -36,6 +38,21 @@ export interface Instruments {
 }
 
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 1.5, 2, 5];
+
+/** Exports how many metrics of each catalog match their stores, in the pod that compares them. */
+export function exportCatalogCounts(
+  registry: Registry | undefined,
+  counts: () => readonly { readonly catalog: string; readonly status: string; readonly count: number }[],
+): void {
+  const help = "Metrics of a catalog by how they compare with their stores, in the pod that compares them";
+  const { gauge } = instrumentsOf(registry, "heliograph_");
+  gauge("catalog_metrics", help, ["catalog", "status"], {
+    collect() {
+      this.reset();
+      for (const { catalog, status, count } of counts()) this.set({ catalog, status }, count);
+    },
+  });
+}
 
 /** Creates the instruments. @param registry undefined: the values are not exported */
 export function createInstruments(registry: Registry | undefined): Instruments {
@@ -50,6 +67,9 @@ export function createInstruments(registry: Registry | undefined): Instruments {
   const costs = counter("metrics_cost_units_total", "Estimated cost of admitted queries", ["class"]);
   const charges = counter("cost_units_total", "Charged cost units by metric", ["metric", "class"]);
   const lost = counter("metrics_usage_lost_total", "Requests whose usage was lost in an outage of NATS");
+  const compared = counter("catalog_check_requests_total", "Requests that compare the catalog with a store", [
+    "outcome",
+  ]);
   const chargedMetrics = new Set<string>();
   const parts = counter("store_reads_total", "Reads of one metric from one store by outcome", [
     "store",
@@ -65,6 +85,7 @@ export function createInstruments(registry: Registry | undefined): Instruments {
     renewed: (outcome) => refreshes.inc({ outcome }),
     unshared: () => unshared.inc(),
     usageLost: (requests) => lost.inc(requests),
+    catalogRead: (outcome) => compared.inc({ outcome }),
     countPoints({ hit, miss }) {
       points.inc({ result: "hit" }, hit);
       points.inc({ result: "miss" }, miss);

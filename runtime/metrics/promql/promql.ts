@@ -173,8 +173,12 @@ export function printExemplified(of: Selector | PartialQuery): string {
 }
 
 /** Prints a selector. The metric name is a matcher, because every version takes any name in this spelling. */
-function printSelector({ name, matchers }: Selector): string {
-  const all: readonly Matcher[] = [{ label: "__name__", op: "=", value: name }, ...matchers];
+/** Prints a selector. Without a name, a matcher selects the names. */
+export function printSelector({ name, matchers }: Pick<Selector, "matchers"> & Partial<Selector>): string {
+  const all: readonly Matcher[] = [
+    ...(name === undefined ? [] : [{ label: "__name__", op: "=", value: name } as const]),
+    ...matchers,
+  ];
   return `{${all.map(({ label, op, value }) => `${printName(label)}${op}${quote(value)}`).join(",")}}`;
 }
 

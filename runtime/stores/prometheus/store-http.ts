@@ -13,6 +13,8 @@ import type { PointGrid } from "./matrix.ts";
 export const storeRequestsMax = 16;
 /** Connections for the probe, whose requests never wait for those of queries. */
 const probeConnections = 4;
+/** Connections for background reads, which are sequential. */
+const backgroundConnections = 1;
 const connectTimeoutMs = 1_000;
 /** A TLS handshake adds round trips, and work of the CPUs on both sides, which may be busy. */
 const tlsConnectTimeoutMs = 3_000;
@@ -54,6 +56,8 @@ export type Post = (
 /** Connections to one store. */
 interface StoreHttp {
   readonly post: Post;
+  /** Like {@link post}, for paths that have no `POST`. */
+  readonly get: Post;
   /** Closes the connections: at once, or after the running requests. */
   close(options: { readonly atOnce: boolean }): Promise<void>;
 }
@@ -62,15 +66,25 @@ interface StoreHttp {
 export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets): StoreHttp {
   const { pool, base } = openPool(config, secrets);
   const fixed = { ...requestHeaders, ...config.headers, ...secrets.headers };
+  const headersOf = (call: StoreCall): Record<string, string> => {
+    const tenant =
+      config.tenantHeader === undefined || call.tenant === undefined ? {} : { [config.tenantHeader]: call.tenant };
+    return { ...fixed, ...tenant, ...traceHeaders(call) };
+  };
   return {
     async post(path, form, call, grid) {
-      const tenant =
-        config.tenantHeader === undefined || call.tenant === undefined ? {} : { [config.tenantHeader]: call.tenant };
       const options = {
         path: `${base}/api/v1/${path}`,
-        headers: { ...fixed, ...tenant, ...traceHeaders(call) },
+        headers: headersOf(call),
         body: new URLSearchParams(form).toString(),
       };
+      const { status, body } = await exchange(pool, options, call);
+      return parseResponse(status, body, grid);
+    },
+    async get(path, form, call, grid) {
+      const query = new URLSearchParams(form).toString();
+      const { "content-type": _none, ...headers } = headersOf(call);
+      const options = { path: `${base}/api/v1/${path}?${query}`, headers, method: "GET" as const };
       const { status, body } = await exchange(pool, options, call);
       return parseResponse(status, body, grid);
     },
@@ -91,7 +105,7 @@ export function openPool(
   const { origin, pathname, protocol } = new URL(url);
   const timeout = protocol === "https:" ? tlsConnectTimeoutMs : connectTimeoutMs;
   const pool = new Pool(origin, {
-    connections: storeRequestsMax + probeConnections,
+    connections: storeRequestsMax + probeConnections + backgroundConnections,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
     connect: overlappingConnector({ timeout, rejects: isMetadataAddress, ...tls }),
@@ -111,7 +125,9 @@ const requestHeaders = {
 /** The request to one server. */
 type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & {
   readonly headers: Record<string, string>;
-  readonly body: string;
+  readonly body?: string;
+  /** @default POST */
+  readonly method?: "GET";
 };
 
 /** A complete response of any status. */
@@ -121,14 +137,14 @@ export interface Exchanged {
   readonly body: Buffer;
 }
 
-/** Posts and reads the whole response. @throws StoreError `late`, `unreachable`, `too_large`; the signal's reason */
+/** Sends and reads the whole response. @throws StoreError `late`, `unreachable`, `too_large`; the signal's reason */
 export async function exchange(
   pool: Pool,
   options: SendOptions,
   { signal: callSignal, sentSignal: signal = callSignal, bytes }: Pick<StoreCall, "signal" | "sentSignal" | "bytes">,
 ): Promise<Exchanged> {
   try {
-    const response = await pool.request({ ...options, method: "POST", signal });
+    const response = await pool.request({ method: "POST", ...options, signal });
     return { status: response.statusCode, headers: response.headers, body: await readBody(response, bytes) };
   } catch (error) {
     if (signal.aborted) throw signal.reason;

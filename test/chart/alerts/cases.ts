@@ -35,6 +35,7 @@ function gauge(
   };
 }
 
+const mismatched = 'heliograph_catalog_metrics{catalog="shop/ops", status="False", pod="a"}';
 const ready = "heliograph_pod_ready{pod=";
 const leads = 'leader_election_master_status{name="hg-operator", pod=';
 
@@ -168,6 +169,19 @@ const delivery: Readonly<Record<string, AlertCase>> = {
     present: { series: { 'heliograph_metrics_usage_lost_total{pod="a"}': "0x3 1x30" }, at: "6m", fires: [{}] },
     absent: none,
     flapping: { series: { 'heliograph_metrics_usage_lost_total{pod="a"}': "1x30 stale 0x30" }, at: "40m" },
+  },
+  HeliographCatalogMismatch: {
+    present: { series: { [mismatched]: "2x40" }, at: "21m", fires: [{ catalog: "shop/ops" }] },
+    absent: {
+      series: { 'heliograph_catalog_metrics{catalog="shop/ops", status="Unknown", pod="a"}': "2x40" },
+      at: "21m",
+    },
+    // Another pod compares the catalog.
+    flapping: {
+      series: { [mismatched]: "2 2 stale _x3 2 2 stale _x3 2x40" },
+      at: "30m",
+      fires: [{ catalog: "shop/ops" }],
+    },
   },
   HeliographBacklogOld: {
     present: { series: { [late]: "400x30" }, at: "6m", fires: [{ partner: "shop/one" }] },

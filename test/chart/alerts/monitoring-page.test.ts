@@ -3,7 +3,7 @@ import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/server/request-log.ts";
-import { createInstruments } from "../../../runtime/metrics/api/instruments.ts";
+import { createInstruments, exportCatalogCounts } from "../../../runtime/metrics/api/instruments.ts";
 import { Expirations } from "../../../runtime/program/expirations.ts";
 import { registerHealthMetrics } from "../../../runtime/program/status.ts";
 import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";
@@ -26,6 +26,7 @@ async function podMetrics(): Promise<readonly (readonly string[])[]> {
   createDeliveryMetrics(registry);
   createPartnerMetrics(registry);
   createInstruments(registry);
+  exportCatalogCounts(registry, () => []);
   createRequestMetrics(registry);
   createKubernetesMetrics(registry);
   const expirations = new Expirations(registry);

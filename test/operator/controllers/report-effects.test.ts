@@ -68,4 +68,29 @@ describe("a report", () => {
       ["b", "c", "d", "e"].map((name) => `WebhookPartner/shop/${name}`),
     );
   });
+
+  test("names a catalog that was compared with its stores, with another result or no longer", () => {
+    const observed = (message: string): NonNullable<PodReport["observed"]> =>
+      new Map([
+        [
+          "uid-ops",
+          {
+            kind: "MetricCatalog",
+            namespace: "shop",
+            name: "ops",
+            uid: "uid-ops",
+            generation: 1,
+            status: "False",
+            reason: "Mismatch",
+            message,
+            metrics: [],
+          },
+        ],
+      ]);
+    const of = (message: string): PodReport => reportOf({}, { observed: observed(message) });
+    expect(effects(reportOf({}), of("a")).named).toEqual(["MetricCatalog/shop/ops"]);
+    expect(effects(of("a"), of("b")).named).toEqual(["MetricCatalog/shop/ops"]);
+    expect(effects(of("a"), reportOf({})).named).toEqual(["MetricCatalog/shop/ops"]);
+    expect(effects(of("a"), of("a")).named).toEqual([]);
+  });
 });

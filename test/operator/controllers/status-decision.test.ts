@@ -57,6 +57,20 @@ describe("a status", () => {
     expect(readyOf(written(factsOf(1), first))).toMatchObject({ status: "True" });
   });
 
+  test("lists the metrics that do not match their stores, and is written when these change", () => {
+    const check = { metric: "lag", status: "False", check: "series", message: "eu: no series" } as const;
+    const observed = { reason: "Mismatch", message: "lag", generation: 3, metrics: [check] } as const;
+    const first = written(factsOf(3, { observed }), written(factsOf(3)));
+    expect(first.observed).toEqual([check]);
+    expect(decide(factsOf(3, { observed }), first)).toEqual({ kind: "keep" });
+    const kind = { ...observed, metrics: [{ ...check, check: "kind" }] };
+    expect(written(factsOf(3, { observed: kind }), first, { writtenAtMs: nowMs - 1 }).observed).toEqual(kind.metrics);
+    const words = { ...observed, metrics: [{ ...check, message: "latam: no series" }] };
+    expect(decide(factsOf(3, { observed: words }), first, { writtenAtMs: nowMs - 1 })).toMatchObject({ kind: "keep" });
+    const matching = { reason: "MatchesStores", message: "fine", generation: 3, metrics: [] } as const;
+    expect(written(factsOf(3, { observed: matching }), first)).not.toHaveProperty("observed");
+  });
+
   test("of an ordinary edit is written once", () => {
     const ready = written(factsOf(3));
     expect(

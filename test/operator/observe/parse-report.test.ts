@@ -39,6 +39,7 @@ describe("a report", () => {
         shards: report.shards,
         errors: new Map([["WebhookPartner/shop/acme", error]]),
         marks: new Map([["u-1", mark]]),
+        observed: new Map(),
       },
     });
   });
@@ -48,6 +49,26 @@ describe("a report", () => {
     const { marks } = parseReport({ ...report, marks: [mark, consent] }).report;
     expect([...marks.values()]).toEqual([mark, consent]);
     expect([marks.get("u-1"), marks.get(markKey(consent))]).toEqual([mark, consent]);
+  });
+
+  test("holds the catalogs that the pod compared, without reasons and states of later versions", () => {
+    const check = { metric: "lag", status: "False", check: "series", message: "eu: no series" } as const;
+    const observed = {
+      kind: "MetricCatalog",
+      namespace: "shop",
+      name: "ops",
+      uid: "u-2",
+      generation: 3,
+      status: "False",
+      reason: "Mismatch",
+      message: "lag",
+      metrics: [check],
+    } as const;
+    const odd = { ...observed, uid: "u-3", reason: "Sideways" };
+    const later = { ...observed, metrics: [check, { ...check, metric: "cpu", status: "Maybe" }] };
+    const found = parseReport(JSON.parse(JSON.stringify({ ...report, observed: [later, odd] }))).report.observed;
+    expect([...(found ?? [])]).toEqual([["u-2", observed]]);
+    expect(() => parseReport({ ...report, observed: [{ ...observed, uid: 7 }] })).toThrow("uid");
   });
 
   test("of a later version may say more, of other kinds too", () => {

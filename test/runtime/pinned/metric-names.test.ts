@@ -11,7 +11,7 @@ import {
 } from "../../../operator/metrics.ts";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/server/request-log.ts";
-import { createInstruments } from "../../../runtime/metrics/api/instruments.ts";
+import { createInstruments, exportCatalogCounts } from "../../../runtime/metrics/api/instruments.ts";
 import { OtlpExporter } from "../../../runtime/tracing/otlp-exporter.ts";
 import { registerHealthMetrics } from "../../../runtime/program/status.ts";
 import { registerNatsMetrics } from "../../../runtime/program/start-engines.ts";
@@ -40,6 +40,7 @@ function runtimeMetrics(): Registry {
   createKubernetesMetrics(registry);
   createRequestMetrics(registry);
   createInstruments(registry);
+  exportCatalogCounts(registry, () => []);
   createDeliveryMetrics(registry);
   createPartnerMetrics(registry);
   void new Expirations(registry);

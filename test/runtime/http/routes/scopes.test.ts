@@ -52,6 +52,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open" | "any token"
   "POST /v1/metrics/partials": ["metrics:peer"],
   "GET /v1/metrics/slo": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/catalog": ["metrics:read", "metrics:read.public"],
+  "GET /v1/metrics/catalog/checks": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/health": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/usage": ["metrics:read", "metrics:read.public", "metrics:usage"],
   ...Object.fromEntries(
