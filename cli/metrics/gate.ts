@@ -94,7 +94,7 @@ export function resultOf(slo: Slo): GateResult {
   const lacking = missing.length === 0 ? [] : [`data is missing from ${missing.join(", ")}`];
   if (badStatuses.includes(status)) return { result: "red", why: [reasonOf(slo), ...lacking].join("; ") };
   if (status === "insufficient_data") {
-    const few = `${Math.round(events?.total ?? 0)} events of at least ${minimum} required`;
+    const few = `${Math.round(events?.total ?? 0)} ${countedBy(slo)} of at least ${minimum} required`;
     return { result: "undecided", why: [few, ...lacking].join("; ") };
   }
   if (isMissing(status)) return { result: "undecided", why: `${missingText[status]}: ${missing.join(", ")}` };
@@ -102,6 +102,10 @@ export function resultOf(slo: Slo): GateResult {
   // A later server may have further statuses.
   if (!goodStatuses.includes(status)) return { result: "undecided", why: `the status ${status} is not known` };
   return { result: "green", why: `${percent(budgetLeft(slo)) ?? "?"} of the error budget is left` };
+}
+
+function countedBy({ over }: Slo): string {
+  return over === undefined ? "events" : "time slices with a value";
 }
 
 function reasonOf(slo: Slo): string {

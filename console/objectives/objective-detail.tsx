@@ -209,11 +209,12 @@ function tierReasons(objective: Slo): readonly string[] {
   return [`The budget burns at ${rates} (alert above ${formatNumber(factor)}).${end}`];
 }
 
-function stateReasons({ status, minimum_events: least, events, regions }: Slo): readonly string[] {
+function stateReasons({ status, minimum_events: least, events, regions, over }: Slo): readonly string[] {
   const missing = regions.filter(({ state }) => state !== "ok").map(({ region, state }) => `${region} (${state})`);
   const without = missing.length === 0 ? "" : ` Incomplete: ${missing.join(", ")}.`;
   const total = formatNumber(Math.round(events?.total ?? 0));
-  const counted = `${total} events were counted, and a state needs ${formatNumber(least)}.`;
+  const what = over === undefined ? "events" : "time slices";
+  const counted = `${total} ${what} were counted, and a state needs ${formatNumber(least)}.`;
   if (status === "insufficient_data") return [`${counted}${without}`];
   if (status === "late") return [`${counted} Stores did not respond in time.${without}`];
   if (status === "failed") return [`${counted} Stores failed.${without}`];

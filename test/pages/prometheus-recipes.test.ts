@@ -47,7 +47,7 @@ const sources: readonly (readonly [name: string, catalog: CatalogConfig, texts: 
   ["grafana-dashboard.json", exampleCatalog, recipe("grafana-dashboard.json"), 12],
   ["argo-rollouts.yaml", exampleCatalog, recipe("argo-rollouts.yaml"), 1],
   ["keda.yaml", exampleCatalog, recipe("keda.yaml"), 1],
-  ["the rules of the examples", exampleCatalog, ruleTexts(exampleCatalog, ["lumen"]), 12],
+  ["the rules of the examples", exampleCatalog, ruleTexts(exampleCatalog, ["lumen"]), 26],
   ["the rules of own-slos.yaml", own, ruleTexts(own, []), 8],
 ];
 
