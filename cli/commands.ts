@@ -44,6 +44,7 @@ export const commands: CommandTable = {
   query: async () => (await import("./metrics/query.ts")).queryCommand,
   quota: async () => (await import("./metrics/quota.ts")).quotaCommand,
   usage: async () => (await import("./metrics/usage.ts")).usageCommand,
+  "catalog check": async () => (await import("./metrics/catalog-check.ts")).catalogCheckCommand,
   slo: async () => (await import("./metrics/slo.ts")).sloCommand,
   gate: async () => (await import("./metrics/gate.ts")).gateCommand,
   completion: async () => (await import("./command-line/completion.ts")).completionCommand,
