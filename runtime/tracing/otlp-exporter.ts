@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Registry } from "prom-client";
+import type { Counter, Registry } from "prom-client";
 import type { Logger } from "pino";
 import { Agent, request } from "undici";
-import { type Counter, instrumentsOf } from "../../limits/instruments.ts";
+import { instrumentsOf } from "../../limits/instruments.ts";
 import { overlappingConnector } from "../../network/undici-connector.ts";
 import { otlpBody, type SpanSource } from "./otlp-json.ts";
 import type { EndedSpan } from "./tracer.ts";

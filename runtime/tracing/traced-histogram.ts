@@ -1,10 +1,4 @@
-import {
-  Histogram as ExemplarHistogram,
-  Registry,
-  type HistogramConfiguration,
-  type OpenMetricsContentType,
-} from "prom-client";
-import { Histogram, registered } from "../../limits/instruments.ts";
+import { Histogram, Registry, type HistogramConfiguration, type OpenMetricsContentType } from "prom-client";
 
 /** A histogram whose buckets keep the trace id of their latest traced value. */
 export interface TracedHistogram<Label extends string> {
@@ -34,13 +28,12 @@ export function createTracedHistogram<Label extends string>(
   registry: Registry | undefined,
   configuration: Omit<HistogramConfiguration<Label>, "registers" | "enableExemplars">,
 ): TracedHistogram<Label> {
-  if (!keepsExemplars(registry)) {
-    const { name, help, labelNames = [], buckets = [] } = configuration;
-    const plain = registered(registry, new Histogram<Label>({ name, help, labelNames }, buckets));
-    return { observe: (labels, value) => plain.observe(labels, value) };
-  }
   const registers = registry === undefined ? [] : [registry];
-  const histogram = new ExemplarHistogram<string>({ ...configuration, registers, enableExemplars: true });
+  if (!keepsExemplars(registry)) {
+    const histogram = new Histogram<Label>({ ...configuration, registers });
+    return { observe: (labels, value) => histogram.observe(labels, value) };
+  }
+  const histogram = new Histogram<string>({ ...configuration, registers, enableExemplars: true });
   return {
     observe: (labels, value, traceId) =>
       histogram.observe({ labels, value, exemplarLabels: traceId === undefined ? {} : { trace_id: traceId } }),
