@@ -23,6 +23,8 @@ const textShown = 60;
 
 const matchers = [{ label: "job", op: "Equal", value: "x" }];
 const prometheus = "stores[0].prometheus";
+const schedule = { cron: "0 2 * * SUN", durationMinutes: 60, timeZone: "Europe/Berlin" };
+const matcher = "subscriptions[0].matchers[0]";
 
 /** Objects that between them have every field; what acceptedRows lack is here. */
 const richer: Readonly<Record<Kind, readonly Changes[]>> = {
@@ -30,6 +32,8 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
     {
       "endpoint.headers": [{ name: "x-one", value: "1" }],
       "subscriptions[0].producers": ["ledger"],
+      "subscriptions[0].matchers": [{ pointer: "/data/amount", value: "1" }],
+      "subscriptions[0].payload": { include: ["/data/id"], excludeClasses: ["personal"] },
       "delivery.ratePerSecond": 10,
       "delivery.burst": 10,
       "delivery.maxBacklog": { messages: 1000, bytes: 2_000_000 },
@@ -37,7 +41,11 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
       "networks.allowCidrs": ["10.0.0.0/8"],
       circuitBreaker: { failures: 5, openSeconds: 60, maxOpenSeconds: 600 },
     },
-    { "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" }, notAfter: "2030-01-01T00:00:00Z" } },
+    {
+      "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" }, notAfter: "2030-01-01T00:00:00Z" },
+      "subscriptions[0].matchers": [{ pointer: "/data/state", op: "In", values: ["paid"] }],
+      "subscriptions[0].payload": { exclude: ["/data/iban"] },
+    },
     {
       "endpoint.caBundleRef": { name: "ca" },
       "endpoint.clientCertificateRef": { name: "client" },
@@ -95,9 +103,22 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
         numerator: { name: "good_total", matchers },
         denominator: { name: "all_total", matchers },
       },
-      slos: [{ ...slo, windowDays: 30, minimumEvents: 100, burnRates: [14.4, 6, 3, 1], counts: "Good" }],
+      slos: [
+        {
+          ...slo,
+          windowDays: 30,
+          minimumEvents: 100,
+          burnRates: [14.4, 6, 3, 1],
+          counts: "Good",
+          corrections: [{ reason: "failover", from: "2026-11-27T02:00:00Z", to: "2026-11-27T03:00:00Z" }],
+        },
+      ],
     },
-    { ...histogram, "metrics[0].source.histogram": { name: "h", matchers }, slos: [{ ...slo, threshold: 100 }] },
+    {
+      ...histogram,
+      "metrics[0].source.histogram": { name: "h", matchers },
+      slos: [{ ...slo, threshold: 100, corrections: [{ reason: "backup", schedule }] }],
+    },
     { "metrics[0].complianceScope": { regions: ["eu", "latam"] } },
     {
       "metrics[1]": replacement("other"),
@@ -174,6 +195,12 @@ const companions: Readonly<Record<string, (value: unknown) => readonly Changes[]
   "spec.metrics[].stores": (names) => [{ stores: storesOf(names), "metrics[0].source.storeIntervals": [] }],
   "spec.metrics[].complianceScope.regions": (regions) => [{ stores: storesOf(regions) }],
   "spec.metrics[].complianceScope.regions[]": (region) => [{ "stores[0].region": region }],
+  "spec.slos[].corrections[].from": () => [{ "slos[0].corrections[0].to": "2100-01-01T00:00:00Z" }],
+  "spec.subscriptions[].matchers[].op": () => [
+    { [`${matcher}.value`]: undefined },
+    { [`${matcher}.value`]: undefined, [`${matcher}.values`]: ["1"] },
+  ],
+  "spec.subscriptions[].matchers[].type": () => [{ [`${matcher}.value`]: "true" }, { [`${matcher}.value`]: "null" }],
   "spec.delivery.ratePerSecond": () => [{ "delivery.burst": 10_000 }],
   "spec.retry.scheduleSeconds[]": (wait) => [{ "retry.scheduleSeconds": [wait], "retry.maxAgeSeconds": 2_592_000 }],
   "spec.cache.hotTailSeconds": () => [{ "cache.memorySeconds": 60 }],
@@ -182,15 +209,34 @@ const companions: Readonly<Record<string, (value: unknown) => readonly Changes[]
   "spec.networks.allowPlaintext": () => [{ "networks.allowCidrs": [] }],
 };
 
+/** Texts of single fields, given the longest length. */
+const textsOf: Readonly<Record<string, (maxLength: number) => readonly string[]>> = {
+  "spec.types[].type": (maxLength) => ["a.a", "a.".padEnd(maxLength, "a")],
+  "spec.slos[].corrections[].schedule.cron": (maxLength) => ["0 0 * * *", "00 0 * * 1".padEnd(maxLength, ",1")],
+  // The longest name that the pattern and the time zone database have, and a longer one that only the pattern has.
+  "spec.slos[].corrections[].schedule.timeZone": (maxLength) => [
+    "UTC",
+    "America/North_Dakota/New_Salem",
+    "Europe/A".padEnd(maxLength, "a"),
+  ],
+};
+
 /** Texts that the shortest and longest letter `a` are none of. */
 function textsAt(place: string, { format, minLength = 0, maxLength = 0 }: Schema): readonly string[] {
-  if (format === "date-time") return ["2029-01-01T00:00:00Z", "2099-12-31T23:59:59.999Z"];
+  const texts = textsOf[place]?.(maxLength);
+  if (texts !== undefined) return texts;
+  if (format === "date-time") return ["2029-01-01T00:00:00Z", latestTime(maxLength)];
   if (/url$/iu.test(place)) return ["https://a/v1", `https://a/v1/${"a".repeat(maxLength - "https://a/v1/".length)}`];
-  if (place === "spec.types[].type") return ["a.a", `a.${"a".repeat(maxLength - "a.".length)}`];
   if (format === "date") return ["2026-01-01", "9999-12-31"];
-  if (place.endsWith("pointer")) return ["/a", `/${"a".repeat(maxLength - 1)}`];
+  if (/(?:pointer|include\[\]|exclude\[\])$/u.test(place)) return ["/a", `/${"a".repeat(maxLength - 1)}`];
   if (place.endsWith("allowCidrs[]")) return ["1::/8", "2001:0db8:1111:2222:3333:4444:5555:6666/128"];
   return [...new Set(["a".repeat(minLength), "a".repeat(maxLength)])];
+}
+
+/** With milliseconds where they fit. */
+function latestTime(maxLength: number): string {
+  const second = "2099-12-31T23:59:59";
+  return maxLength === `${second}Z`.length ? `${second}Z` : `${second}.999Z`;
 }
 
 function edgeValues({ place, schema }: PlacedSchema): readonly unknown[] {
@@ -235,7 +281,8 @@ function itemLike(
     return { ...Object(like), ...Object.fromEntries(names.map((name) => [name, keyAt(place, index)])), ...key };
   }
   if (items.type !== "string") return items.minimum;
-  return place.endsWith("allowCidrs") ? `10.${index}.0.0/16` : `n${index}`;
+  if (place.endsWith("allowCidrs")) return `10.${index}.0.0/16`;
+  return /[.](?:include|exclude)$/u.test(place) ? `/n${index}` : `n${index}`;
 }
 
 /** The key of one item among others of its list. */
