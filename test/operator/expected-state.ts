@@ -124,7 +124,7 @@ function expectedStatus(
 ): string {
   if (result === undefined) return "no result";
   const { accepted, resolvedRefs, lastGood } = result;
-  const inForce = [...config.partners, ...config.catalogs, ...config.quotas].find((one) => one.uid === uid)?.generation;
+  const inForce = generationInForce(config, uid);
   const programmed = programmedReason(result, inForce);
   const conditions = [
     ["Accepted", accepted.status, accepted.reason, generation],
@@ -141,6 +141,13 @@ function expectedStatus(
     ([type, status, why, of]) => `${type}=${status ? "True" : "False"}/${why}@${of}`,
   );
   return [generation, ...texts].join(" ");
+}
+
+function generationInForce(
+  { partners, catalogs, quotas, eventCatalogs = [] }: RuntimeConfig,
+  uid: string | undefined,
+): number | undefined {
+  return [...partners, ...catalogs, ...quotas, ...eventCatalogs].find((one) => one.uid === uid)?.generation;
 }
 
 function undeclaredOf({ unresolvedTypes }: ResourceResult, generation: number | undefined) {

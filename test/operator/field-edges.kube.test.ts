@@ -21,12 +21,17 @@ const callsAtOnce = 8;
 const keysPerSecret = 8;
 const { edges } = allFieldEdges();
 
-/** Claims nothing that another claims: metric ids, clients and keys are the object's own. */
+/** Claims nothing that another claims: metric ids, event types, clients and keys are the object's own. */
 function ownObject({ spec }: PlainObject, index: number): object {
-  const own = JSON.stringify(spec).replaceAll('"cpu_util"', `"m_${index}"`).replaceAll('"other"', `"other_${index}"`);
-  return JSON.parse(
-    own.replaceAll('"dashboards"', `"client-${index}"`).replaceAll('"name":"partner"', `"name":"partner-${index}"`),
-  );
+  const names = {
+    '"cpu_util"': `"m_${index}"`,
+    '"other"': `"other_${index}"`,
+    '"payout.processed"': `"payout.processed_${index}"`,
+    '"dashboards"': `"client-${index}"`,
+    '"name":"partner"': `"name":"partner-${index}"`,
+  };
+  const texts = Object.entries(names);
+  return JSON.parse(texts.reduce((text, [name, own]) => text.replaceAll(name, own), JSON.stringify(spec)));
 }
 
 async function each<T>(items: readonly T[], call: (item: T, index: number) => Promise<unknown>): Promise<void> {
