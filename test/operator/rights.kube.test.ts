@@ -92,9 +92,11 @@ describe("the rights of the page", () => {
     await cluster.partner(shop, "acme", 1);
     await cluster.quota(other, "desk");
     await cluster.put(other, "MetricCatalog", "metrics");
+    await cluster.put(other, "EventCatalog", "payouts");
     await cluster.reason(shop, "WebhookPartner", "acme", "Ready", "Ready");
     await cluster.reason(other, "QueryClassQuota", "desk", "Ready", "Ready");
     await cluster.reason(other, "MetricCatalog", "metrics", "Ready", "Ready");
+    await cluster.reason(other, "EventCatalog", "payouts", "Ready", "Ready");
     await waitFor(async () => (await cluster.events(shop, "acme")).length > 0, { ...patience, what: "an event" });
     await waitFor(
       () => replica.client.calls.some(({ verb, resource }) => verb === "delete" && resource === "secrets"),
