@@ -77,25 +77,23 @@ function sensitiveProblems(
 ): readonly FieldProblem[] {
   return sensitive.flatMap(({ pointer }, index) => {
     const segments = pointer.slice(1).split("/");
-    if (roots.some((root) => declares(root, segments))) return [];
+    if (segments.reduce<ReadonlySet<SchemaNode>>(placesBelow, new Set(roots)).size > 0) return [];
     return [invalid(`${at}.sensitive[${index}].pointer`, `no version of the type declares ${pointer}`)];
   });
 }
 
-/** True for a schema that describes the place of a pointer, in one of its branches too. */
-function declares(node: SchemaNode, [segment, ...rest]: readonly string[]): boolean {
-  if (segment === undefined) return true;
-  const { properties, items, additional, allOf = [], anyOf = [], oneOf = [] } = node;
+/** The schemas that a segment leads to, from branches too. Each is visited once, however many refer to it. */
+function placesBelow(nodes: ReadonlySet<SchemaNode>, segment: string): ReadonlySet<SchemaNode> {
   const name = segment.replaceAll("~1", "/").replaceAll("~0", "~");
-  const members = [
-    properties?.get(name),
-    segment === "*" ? items : undefined,
-    typeof additional === "object" ? additional : undefined,
-  ];
-  return (
-    members.some((member) => member !== undefined && declares(member, rest)) ||
-    [...allOf, ...anyOf, ...oneOf].some((branch) => declares(branch, [segment, ...rest]))
-  );
+  const visited = new Set(nodes);
+  const found = new Set<SchemaNode>();
+  // A set also iterates over what is added on the way.
+  for (const { properties, items, additional, allOf = [], anyOf = [], oneOf = [] } of visited) {
+    for (const branch of [...allOf, ...anyOf, ...oneOf]) visited.add(branch);
+    const members = [properties?.get(name), segment === "*" ? items : undefined, additional];
+    for (const member of members) if (typeof member === "object") found.add(member);
+  }
+  return found;
 }
 
 /** A problem at a pointer below a field. */

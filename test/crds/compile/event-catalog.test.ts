@@ -73,6 +73,24 @@ describe("a catalog of events", () => {
     expect(result?.accepted.message).toBe("spec.types[0].sensitive[0].pointer: no version of the type declares /iban");
   });
 
+  test("with branches that refer to each other looks for a sensitive field in each definition once", () => {
+    const levels = Array.from({ length: 12 }, (_, level) => {
+      const anyOf = Array.from({ length: 10 }, () => ({ $ref: `#/$defs/n${level}` }));
+      return [`n${level + 1}`, { anyOf }] as const;
+    });
+    const $defs = { n0: object({ iban: { type: "string" } }), ...Object.fromEntries(levels) };
+    const schema = { ...object({ account: { $ref: "#/$defs/n12" } }), $defs };
+    const sensitive = (pointer: string) => ({
+      [`${at}.schema`]: schema,
+      [`${at}.examples`]: [],
+      "types[0].sensitive": [{ pointer, class: "financial" }],
+    });
+    expect(after(undefined, sensitive("/account/bic"), 1).result?.accepted.message).toBe(
+      "spec.types[0].sensitive[0].pointer: no version of the type declares /account/bic",
+    );
+    expect(after(undefined, sensitive("/account/iban"), 1).result?.accepted.reason).toBe("Accepted");
+  });
+
   test("warns of a deprecated version", () => {
     const { result } = after(first, {
       [`${at}.state`]: "Deprecated",
