@@ -10,6 +10,7 @@ import { temporaryFolder } from "../support/temp-folder.ts";
 import { backupOf } from "./backup.ts";
 import { describeDrain, describeForgedCertificate, describeRights } from "./describe-operations.ts";
 import { describeNamespaces } from "./describe-namespaces.ts";
+import { describeEvents } from "./describe-events.ts";
 import { describeReads } from "./describe-reads.ts";
 import { describeRunbooks } from "./describe-runbooks.ts";
 import { describeAutoscaler, describeLargerVolume } from "./describe-upgrades.ts";
@@ -45,8 +46,9 @@ const cleanMsMax = 60_000;
 const longMs = 5 * 60_000;
 
 const secret = (): string => randomBytes(32).toString("hex");
-const keys = { first: secret(), second: secret(), third: secret(), drill: secret() };
+const keys = { first: secret(), second: secret(), third: secret(), drill: secret(), selecting: secret() };
 const firstKey = { id: "first", secret: keys.first };
+const selectingKey = { id: "selecting", secret: keys.selecting };
 
 /** Everything that the chart makes and labels. */
 const ownedKinds =
@@ -58,7 +60,7 @@ let machineBefore: MachineSnapshot;
 let installation: Installation;
 let user: User;
 let client: BoundClient;
-const suite = () => ({ installation, user, client, service, isNode, upgrade });
+const suite = () => ({ installation, user, client, service, isNode, upgrade, selectingKey });
 
 beforeAll(async () => {
   await endInstallation(() => undefined);
@@ -165,6 +167,8 @@ describeOnCluster("helm install", () => {
 });
 
 describeReads(suite);
+
+describeEvents(suite);
 
 describeOnCluster("the chart's own test", () => {
   test("passes and cleans up", async () => {

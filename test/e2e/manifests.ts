@@ -138,6 +138,22 @@ export function unreachablePartner(namespace: string, name: string, failures: nu
   ]);
 }
 
+/** A partner that selects large payouts and gets them without their account, and its signing key. */
+export function selectingPartner(namespace: string, key: { readonly id: string; readonly secret: string }): object {
+  const { spec, ...rest } = partner(namespace, [key.id], `/webhooks/kept/${key.id}`);
+  const large = {
+    name: "large",
+    types: ["payout.*"],
+    tenants: ["lumen"],
+    matchers: [{ pointer: "/data/amount_minor", op: "GreaterThan", value: "1000" }],
+    payload: { exclude: ["/data/account"] },
+  };
+  return list([
+    signingSecret(key),
+    { ...rest, metadata: { name: "selecting" }, spec: { ...spec, subscriptions: [large] } },
+  ]);
+}
+
 const catalog = {
   apiVersion: "heliograph.dev/v1alpha1",
   kind: "MetricCatalog",

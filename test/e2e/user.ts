@@ -10,6 +10,8 @@ export interface User {
   readonly kubectl: (args: readonly string[], stdin?: object) => Promise<string>;
   /** Sends an event; answers the status. */
   send(eventId: string): Promise<number>;
+  /** Sends an event with other fields and returns the response. @param data beside that of all events */
+  post(eventId: string, version: string, data: object): Promise<{ readonly status: number; readonly body: unknown }>;
   /** Asks for the suite's metric; answers the status and its value. */
   ask(): Promise<{ readonly status: number; readonly value: number | undefined }>;
   /** Evaluates an expression of PromQL at an instant, as a client of Prometheus; answers the status and the body. */
@@ -38,6 +40,8 @@ export interface Received {
   readonly events: Readonly<Record<string, number>>;
   readonly byKey: Readonly<Record<string, number>>;
   readonly byPath: Readonly<Record<string, number>>;
+  /** The data of each event that came to the path that keeps it. */
+  readonly kept: Readonly<Record<string, unknown>>;
   readonly badSignatures: number;
 }
 
@@ -65,6 +69,10 @@ export async function userOf({ cluster, kubectl }: Installation, namespace: stri
     namespace,
     kubectl: inNamespace,
     send: async (eventId) => (await request(api, "/events", posted(eventId))).status,
+    post: async (eventId, version, data) => {
+      const response = await request(api, "/events", posted(eventId, version, data));
+      return { status: response.status, body: await response.json() };
+    },
     ask: async () => {
       const answer = await request(
         api,
@@ -109,12 +117,12 @@ export async function userOf({ cluster, kubectl }: Installation, namespace: stri
   };
 }
 
-function posted(eventId: string): RequestInit {
-  const data = { payout_id: "p-1", status: "paid", amount_minor: 100, currency: "EUR" };
+function posted(eventId: string, version = "2026-01-01", more: object = {}): RequestInit {
+  const data = { payout_id: "p-1", status: "paid", amount_minor: 100, currency: "EUR", ...more };
   const event = {
     event_id: eventId,
     type: "payout.processed",
-    version: "2026-01-01",
+    version,
     ts: new Date().toISOString(),
     tenant: "lumen",
     data,

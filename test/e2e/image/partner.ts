@@ -11,17 +11,22 @@ interface Received {
   /** Events by the key that signed them. */
   readonly byKey: Record<string, number>;
   readonly byPath: Record<string, number>;
+  /** The data of each event that came to the path that keeps it. */
+  readonly kept: Record<string, unknown>;
   readonly badSignatures: number;
 }
 
 const port = 8080;
 const bodyBytesMax = 1024 * 1024;
+/** Loads come to other paths: their data would be too much. */
+const keptPath = "/webhooks/kept/";
 const keys = (process.env["KEYS"] ?? "").split(",").map((pair) => pair.split("=") as [string, string]);
 const keysById = new Map(keys);
 const received = {
   events: {} as Record<string, number>,
   byKey: {} as Record<string, number>,
   byPath: {} as Record<string, number>,
+  kept: {} as Record<string, unknown>,
   badSignatures: 0,
 } satisfies Received;
 
@@ -54,7 +59,7 @@ function signer({ headers, method = "", url = "" }: IncomingMessage, body: Buffe
 async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await bodyOf(request);
   const key = signer(request, body);
-  const { event_id: id } = JSON.parse(body.toString()) as { readonly event_id: string };
+  const { event_id: id, data } = JSON.parse(body.toString()) as { readonly event_id: string; readonly data: unknown };
   if (key === undefined || request.headers["x-event-id"] !== id) {
     received.badSignatures += 1;
     response.writeHead(401).end();
@@ -64,6 +69,7 @@ async function take(request: IncomingMessage, response: ServerResponse): Promise
   const { url: path = "" } = request;
   received.byPath[path] = (received.byPath[path] ?? 0) + 1;
   received.events[id] = (received.events[id] ?? 0) + 1;
+  if (path.startsWith(keptPath)) received.kept[id] = data;
   response.writeHead(200).end();
 }
 

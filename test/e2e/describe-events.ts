@@ -1,0 +1,86 @@
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
+import { waitFor } from "../support/wait.ts";
+import { selectingPartner } from "./manifests.ts";
+import type { User } from "./user.ts";
+
+/** The suite's installation, which is there once its tests run. */
+interface Suite {
+  readonly user: User;
+  /** A signing key that the partner program knows. */
+  readonly selectingKey: { readonly id: string; readonly secret: string };
+}
+
+const responseMsMax = 120_000;
+const example = join(import.meta.dirname, "..", "..", "docs", "examples", "event-catalog.yaml");
+/** The version that the example declares. */
+const version = "2026-01-31";
+const undeclared = "2026-01-01";
+
+/** Contracts of events: which ones are accepted, and which part of them a partner receives. */
+export function describeEvents(suite: () => Suite): void {
+  describeOnCluster("events of the installed product", () => {
+    test("must match the published schema of their type, also after an incompatible edit of it", async () => {
+      const { user } = suite();
+      const statusOf = async (id: string, amount: number): Promise<number> =>
+        (await user.post(id, version, { status: "processed", amount_minor: amount })).status;
+      await user.kubectl(["apply", `--filename=${example}`]);
+      onTestFinished(async () => {
+        await user.kubectl(["delete", "eventcatalog/payouts"]);
+      });
+      await user.programmed(["eventcatalog/payouts"]);
+      expect(await condition("Ready")).toBe("True Ready");
+      expect(await user.post("negative", version, { status: "processed", amount_minor: -1 })).toMatchObject({
+        status: 422,
+        body: { code: "invalid_data", errors: [{ field: "data.amount_minor" }] },
+      });
+      expect(await statusOf("declared", 5)).toBe(202);
+      const narrower = {
+        op: "replace",
+        path: "/spec/types/0/versions/0/schema/properties/amount_minor/minimum",
+        value: 10,
+      };
+      await user.kubectl(["patch", "eventcatalog/payouts", "--type=json", "--patch", JSON.stringify([narrower])]);
+      const isRejected = async (): Promise<boolean> => (await condition("Accepted")) === "False Incompatible";
+      await waitFor(isRejected, { timeoutMs: responseMsMax, pollMs: 100, what: "Accepted to be Incompatible" });
+      expect([await statusOf("still-declared", 5), await statusOf("still-negative", -1)]).toEqual([202, 422]);
+    });
+
+    test("arrive at a partner that selects them, without what it excludes", async () => {
+      const { user, selectingKey } = suite();
+      await user.kubectl(["apply", "--filename=-"], selectingPartner(user.namespace, selectingKey));
+      onTestFinished(async () => {
+        await user.kubectl(["delete", "webhookpartner/selecting", `secret/signing-${selectingKey.id}`]);
+      });
+      await user.programmed(["webhookpartner/selecting"]);
+      const account = "DE02120300000000202051";
+      expect((await user.post("small", undeclared, { account })).status).toBe(202);
+      expect((await user.post("large", undeclared, { account, amount_minor: 2_500 })).status).toBe(202);
+      expect(await deliveredTo("large")).toEqual([`${user.namespace}/partner`, `${user.namespace}/selecting`]);
+      expect(await deliveredTo("small")).toEqual([`${user.namespace}/partner`]);
+      const { kept, badSignatures } = await user.received();
+      expect({ kept, badSignatures }).toEqual({
+        kept: { large: { payout_id: "p-1", status: "paid", amount_minor: 2_500, currency: "EUR" } },
+        badSignatures: 0,
+      });
+    });
+  });
+
+  /** Status and reason of a condition of the example. */
+  function condition(type: string): Promise<string> {
+    const path = ["status", "reason"].map((field) => `{.status.conditions[?(@.type=="${type}")].${field}}`).join(" ");
+    return suite().user.kubectl(["get", "eventcatalog/payouts", `--output=jsonpath=${path}`]);
+  }
+
+  /** The partners of an event, once all have it. */
+  async function deliveredTo(eventId: string): Promise<readonly string[]> {
+    const look = async (): Promise<readonly string[]> => {
+      const { deliveries = [] } = (await suite().user.history(eventId)).body;
+      if (deliveries.length === 0 || deliveries.some(({ state }) => state !== "delivered"))
+        throw new Error(JSON.stringify(deliveries));
+      return deliveries.map(({ partner }) => partner).sort();
+    };
+    return await waitFor(look, { timeoutMs: responseMsMax, pollMs: 200, what: `${eventId} at its partners` });
+  }
+}
