@@ -1,13 +1,15 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { SloAnswer } from "../../api/objectives.ts";
 import type { PartnerHealth, PartnerHealthKind } from "../../api/partner-health.ts";
 import type { PartnerSummary } from "../../api/partners.ts";
+import type { QueryAnswer } from "../../api/queries.ts";
 import type { UsageAnswer } from "../../api/usage.ts";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { waitFor } from "../support/wait.ts";
 import { run } from "../tools/run.ts";
 import type { Installation } from "./installation.ts";
-import { metric, unreachablePartner } from "./manifests.ts";
+import { backlog, backlogCatalog, metric, unreachablePartner } from "./manifests.ts";
 import type { User } from "./user.ts";
 
 /** The suite's installation, which is there once its tests run. */
@@ -17,6 +19,8 @@ interface Suite {
 }
 
 const responseMsMax = 120_000;
+/** Each metric of a store is read within five minutes. */
+const comparedMsMax = 480_000;
 const commandMsMax = 60_000;
 const cli = join(import.meta.dirname, "..", "..", "cli", "heliograph.ts");
 const anyTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/u) as string;
@@ -73,6 +77,43 @@ export function describeReads(suite: () => Suite): void {
       expect(await user.evaluate(metric.id)).toMatchObject({ status: 400, body: { errorType: "bad_data" } });
     });
 
+    test("ranks the series of a metric, and compares them with an hour before", async () => {
+      const { user } = suite();
+      await user.kubectl(["apply", "--filename=-"], backlogCatalog(new Date()));
+      await user.programmed(["metriccatalog/backlog"]);
+      const selection = `metric=${backlog.id}&filter[tenant]=lumen&filter[region]=eu&group_by=component`;
+      const query = `/v1/metrics/query?${selection}&last=2m&step=10s&top=1&compare=1h`;
+      const { data, meta } = await readOnce<QueryAnswer>(query, (response) => response.data.length === 2);
+      const last = data.map(({ rank, other, labels, points }) => ({ rank, other, labels, value: points.at(-1)?.[1] }));
+      expect(last).toEqual([
+        { rank: 1, labels: { component: "intake" }, value: backlog.intake },
+        { other: 1, labels: {}, value: backlog.sender },
+      ]);
+      // Nothing was scraped an hour ago.
+      expect(data.map(({ previous, change }) => [previous, change?.at(-1)])).toEqual([
+        [[], [null, null]],
+        [[], [null, null]],
+      ]);
+      expect(meta.compare).toMatchObject({ shift: "1h", partial: false });
+      const [fromMs, earlierMs] = [Date.parse(meta.from), Date.parse(meta.compare?.from ?? "")];
+      expect(fromMs - earlierMs).toBe(3_600_000);
+    });
+
+    test("counts the slices of a gauge, without those of a correction", async () => {
+      const isCounted = ({ data }: SloAnswer): boolean =>
+        data.length === 2 && data.every(({ events, uncorrected }) => (uncorrected?.events ?? events) !== undefined);
+      const { data } = await readOnce<SloAnswer>("/v1/metrics/slo?domain=platform", isCounted);
+      const [corrected, within] = data.toSorted((one, other) => one.name.localeCompare(other.name));
+      expect(within).toMatchObject({ name: "within", sli: 1, over: { operator: "AtMost", aggregation: "sum" } });
+      expect(corrected).toMatchObject({
+        name: "corrected",
+        corrections: [{ reason: "Planned load", active: true, seconds: 86_400 }],
+        uncorrected: { sli: 0, events: { good: 0 } },
+      });
+      expect(corrected).not.toHaveProperty("sli");
+      expect(within).not.toHaveProperty("uncorrected");
+    });
+
     test("reports a partner whose endpoint fails, then its open circuit, to the API and the command", async () => {
       const { user } = suite();
       const startMs = performance.now();
@@ -104,6 +145,17 @@ export function describeReads(suite: () => Suite): void {
     });
   });
 
+  /** The response once it is as wanted. */
+  async function readOnce<T>(path: string, isWanted: (response: T) => boolean): Promise<T> {
+    const look = async (): Promise<T> => {
+      const { status, text } = await suite().user.look(path, true);
+      const response = JSON.parse(text) as T;
+      if (status !== 200 || !isWanted(response)) throw new Error(text);
+      return response;
+    };
+    return await waitFor(look, { timeoutMs: responseMsMax, pollMs: 500, what: path });
+  }
+
   /** The health of the partner `failing` in the list, once it is of a kind. */
   async function healthOnce(kind: PartnerHealthKind): Promise<PartnerHealth> {
     const { user } = suite();
@@ -134,4 +186,29 @@ export function describeReads(suite: () => Suite): void {
     if (code !== 0) throw new Error(`heliograph partners: ${stderr}`);
     return stdout;
   }
+}
+
+/** Shows how catalogs compare with their stores. `describeReads` made them, so their metrics are read meanwhile. */
+export function describeObserved(suite: () => Suite): void {
+  describeOnCluster("catalogs of the installed product", () => {
+    test(
+      "are compared with what their stores contain",
+      async () => {
+        const { user } = suite();
+        const observed = async (name: string): Promise<string> => {
+          const path = '{.status.conditions[?(@.type=="Observed")]}';
+          const condition = await user.kubectl(["get", `metriccatalog/${name}`, `--output=jsonpath=${path}`]);
+          const { status, reason, message } = JSON.parse(condition) as Readonly<Record<string, string>>;
+          return `${status} ${reason}: ${message}`;
+        };
+        const both = async (): Promise<readonly string[]> => [await observed("catalog"), await observed("backlog")];
+        expect(await waitFor(both, { timeoutMs: comparedMsMax, pollMs: 1_000, what: "Observed of both" })).toEqual([
+          "True MatchesStores: The stores contain the series of all metrics, as the catalog declares them.",
+          `False Mismatch: ${backlog.missing}: eu: no series ${backlog.missing} with these matchers.`,
+        ]);
+        await user.kubectl(["delete", "metriccatalog/backlog"]);
+      },
+      comparedMsMax,
+    );
+  });
 }

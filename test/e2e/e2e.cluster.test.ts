@@ -11,7 +11,7 @@ import { backupOf } from "./backup.ts";
 import { describeDrain, describeForgedCertificate, describeRights } from "./describe-operations.ts";
 import { describeNamespaces } from "./describe-namespaces.ts";
 import { describeEvents } from "./describe-events.ts";
-import { describeReads } from "./describe-reads.ts";
+import { describeObserved, describeReads } from "./describe-reads.ts";
 import { describeRunbooks } from "./describe-runbooks.ts";
 import { describeAutoscaler, describeLargerVolume } from "./describe-upgrades.ts";
 import {
@@ -223,6 +223,8 @@ describeOnCluster("an edit", () => {
     expect((await user.received()).badSignatures).toBe(0);
   });
 });
+
+describeObserved(suite);
 
 describeOnCluster("a reference that cannot be read", () => {
   const readyReason = (): Promise<string> =>

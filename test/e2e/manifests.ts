@@ -6,6 +6,7 @@ import { toolsTag } from "./installation.ts";
 export const metric = { id: "e2e_temperature", value: 21.5 } as const;
 
 const keyBytes = 32;
+const dayMs = 86_400_000;
 
 const securityContext = {
   allowPrivilegeEscalation: false,
@@ -154,15 +155,58 @@ export function selectingPartner(namespace: string, key: { readonly id: string; 
   ]);
 }
 
+const stores = [
+  { name: "eu", region: "eu", settleSeconds: 30, prometheus: { url: "http://store:9090", timeoutSeconds: 10 } },
+];
+
+/** Metric that has one series for each component, with objectives: a correction covers all slices of one of them. */
+export const backlog = { id: "e2e_backlog", intake: 7, sender: 2, missing: "e2e_missing" } as const;
+
+/** The catalog of `backlog`, and of a metric of which the store has no series. */
+export function backlogCatalog(now: Date): object {
+  const gauge = (id: string) => ({
+    id,
+    category: "infrastructure",
+    unit: "events",
+    description: "Events of the suite that wait.",
+    source: { gauge: { name: id }, intervalSeconds: 1 },
+    labels: ["region", "tenant", "environment", "component"],
+    aggregations: ["sum", "max"],
+    defaultAggregation: "sum",
+    queryClass: "A",
+  });
+  const slo = (name: string, threshold: number) => ({
+    name,
+    domain: "platform",
+    metric: backlog.id,
+    objective: 0.99,
+    windowDays: 1,
+    minimumEvents: 1,
+    over: { operator: "AtMost", threshold, sliceSeconds: 60 },
+  });
+  const midnight = (days: number): string =>
+    new Date(now.getTime() + days * dayMs).toISOString().replace(/T.*/u, "T00:00:00Z");
+  const correction = { reason: "Planned load", from: midnight(-2), to: midnight(2) };
+  return {
+    apiVersion: "heliograph.dev/v1alpha1",
+    kind: "MetricCatalog",
+    metadata: { name: "backlog" },
+    spec: {
+      schemaVersion: "2026-01",
+      stores,
+      metrics: [gauge(backlog.id), gauge(backlog.missing)],
+      slos: [slo("within", 10), { ...slo("corrected", 5), corrections: [correction] }],
+    },
+  };
+}
+
 const catalog = {
   apiVersion: "heliograph.dev/v1alpha1",
   kind: "MetricCatalog",
   metadata: { name: "catalog" },
   spec: {
     schemaVersion: "2026-01",
-    stores: [
-      { name: "eu", region: "eu", settleSeconds: 30, prometheus: { url: "http://store:9090", timeoutSeconds: 10 } },
-    ],
+    stores,
     metrics: [
       {
         id: metric.id,

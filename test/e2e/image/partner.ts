@@ -73,12 +73,18 @@ async function take(request: IncomingMessage, response: ServerResponse): Promise
   response.writeHead(200).end();
 }
 
-const gauge = 'e2e_temperature{region="eu",tenant="lumen",environment="test"} 21.5\n';
+const labels = 'region="eu",tenant="lumen",environment="test"';
+const gauges = [
+  `e2e_temperature{${labels}} 21.5`,
+  `e2e_backlog{${labels},component="intake"} 7`,
+  `e2e_backlog{${labels},component="sender"} 2`,
+  "",
+].join("\n");
 
 createServer((request, response) => {
   if (request.method === "POST") take(request, response).catch(() => response.writeHead(400).end());
   else if (request.url === "/metrics")
-    response.writeHead(200, { "content-type": "text/plain; version=0.0.4" }).end(gauge);
+    response.writeHead(200, { "content-type": "text/plain; version=0.0.4" }).end(gauges);
   else if (request.url === "/received") response.end(JSON.stringify(received));
   else response.writeHead(request.url === "/ready" ? 200 : 404).end();
 }).listen(port);
