@@ -31,12 +31,12 @@ test.each(["helm", "helm4"] as const)(
     const [first, second] = [`${program}-first`, `${program}-second`];
     await helm(program, "install", first, ["--create-namespace", "--take-ownership"]);
     await helm(program, "uninstall", first);
-    expect(await owners()).toBe(`${first} ${first} ${first}`);
+    expect(await owners()).toBe(`${first} ${first} ${first} ${first}`);
     await expect(helm(program, "install", second, ["--create-namespace"])).rejects.toThrow(
       "invalid ownership metadata",
     );
     await helm(program, "install", second, ["--create-namespace", "--take-ownership"]);
-    expect(await owners()).toBe(`${second} ${second} ${second}`);
+    expect(await owners()).toBe(`${second} ${second} ${second} ${second}`);
     await helm(program, "upgrade", second);
   },
 );

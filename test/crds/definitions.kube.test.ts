@@ -56,7 +56,7 @@ beforeAll(async () => {
     await mustRun(["apply", "--server-side", "-f", `${definitionsFolder}/${file}.yaml`]);
   await waitFor(async () => (await kube.kubectl(["get", plurals.join(",")])).code === 0, {
     timeoutMs: 30_000,
-    what: "the three kinds to be served",
+    what: "the four kinds to be served",
   });
 
   const created = allRows.filter(({ replaces }) => replaces === undefined);

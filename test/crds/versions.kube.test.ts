@@ -67,9 +67,10 @@ async function define(definitions: readonly VersionedDefinition[]): Promise<void
 /** `webhookpartners.v1beta1.heliograph.dev`, as kubectl takes it. */
 const resourceOf = (name: string, version: string): string => name.replace(".", `.${version}.`);
 
-/** Objects of the first release that together have every field that it stored. */
+/** Objects of the first release, which had no event catalogs, that together have every field that it stored. */
 function storedObjects(): readonly StoredObject[] {
-  return kinds.flatMap((kind) => {
+  const stored = kinds.filter((kind) => kind !== "EventCatalog");
+  return stored.flatMap((kind) => {
     const lines = readFileSync(join(storedFolder, "0.1.0", `${kind}.jsonl`), "utf8")
       .trimEnd()
       .split("\n");
@@ -92,9 +93,9 @@ function fieldsOf(value: unknown, path: string): readonly string[] {
   return Object.entries(value).flatMap(([name, below]) => fieldsOf(below, `${path}.${name}`));
 }
 
-/** Every object of the three kinds as the API server answers it in a version. */
+/** Every object of the kinds of the previous release as the API server returns it in a version. */
 async function readAll(version: string): Promise<readonly StoredObject[]> {
-  const names = today.map(({ metadata }) => resourceOf(metadata.name, version)).join(",");
+  const names = previous.map(({ metadata }) => resourceOf(metadata.name, version)).join(",");
   const { items } = JSON.parse(await mustRun(["get", names, "--output=json"])) as {
     readonly items: readonly StoredObject[];
   };

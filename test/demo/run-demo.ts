@@ -93,7 +93,7 @@ async function stayUp(
   const api = "$HELIOGRAPH_URL";
   const envelope =
     `{"event_id":"evt-mine-1","type":"payout.created","version":"2026-01-01","ts":"'$(date -u ` +
-    `+%FT%T.000Z)'","tenant":"${tenant}","data":{"payout_id":"mine"}}`;
+    `+%FT%T.000Z)'","tenant":"${tenant}","data":{"payout_id":"mine","amount_minor":1250,"status":"created"}}`;
   const lines = [
     "\n== It stays up until Ctrl-C. Try:",
     `export HELIOGRAPH_URL=${url} HELIOGRAPH_TOKEN=${token}`,

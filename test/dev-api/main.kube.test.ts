@@ -22,7 +22,7 @@ afterEach(async () => {
   await folder.remove();
 });
 
-test("an API server for development serves the three kinds until it is ended, and leaves nothing", async () => {
+test("an API server for development serves the four kinds until it is ended, and leaves nothing", async () => {
   folder = await temporaryFolder("dev-api");
   const state = join(folder.path, "api");
   const { stdout } = await run("up", state);

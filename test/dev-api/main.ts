@@ -21,7 +21,7 @@ const upMsMax = 120_000;
 const downMsMax = 30_000;
 
 /**
- * Starts or ends an etcd and an API server with the three kinds, for development. They outlive the command: a process
+ * Starts or ends an etcd and an API server with the four kinds, for development. They outlive the command: a process
  * in the background holds them. Progress goes to standard error; the last line of `up`, and the only one on standard
  * output, is the path of the kubeconfig.
  */
@@ -54,7 +54,7 @@ async function up(state: string): Promise<string> {
     { timeoutMs: upMsMax, pollMs: 100, what: "the API server" },
   );
   if (held === "ended") throw new Error(`it did not start:\n${await readFile(join(state, "log"), "utf8")}`);
-  say("etcd and the API server run; the three kinds are served. The kubeconfig:");
+  say("etcd and the API server run; the four kinds are served. The kubeconfig:");
   return held.kubeconfig;
 }
 
@@ -89,7 +89,7 @@ async function hold(state: string): Promise<void> {
     }
     await waitFor(async () => (await kube.kubectl(["get", "heliograph"])).code === 0, {
       timeoutMs: downMsMax,
-      what: "the three kinds to be served",
+      what: "the four kinds to be served",
     });
     const held: Held = { pid: process.pid, kubeconfig: kube.kubeconfig };
     await writeFile(`${stateFile(state)}.new`, JSON.stringify(held));

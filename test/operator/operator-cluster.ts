@@ -56,7 +56,7 @@ export interface Replica {
   stop(): Promise<void>;
 }
 
-/** A real API server that serves the three kinds. */
+/** A real API server that serves the four kinds. */
 export class OperatorCluster {
   readonly kube: KubeApiHandle;
   readonly client: KubeClient;
@@ -81,7 +81,7 @@ export class OperatorCluster {
       await cluster.run(["apply", "--server-side", "-f", `${definitionsFolder}/${file}.yaml`]);
     await waitFor(() => Promise.all(Object.values(resourceTypes).map((type) => cluster.client.list(type))), {
       timeoutMs: patienceMs,
-      what: "the three kinds to be served",
+      what: "the four kinds to be served",
     });
     return cluster;
   }
@@ -167,7 +167,7 @@ export class OperatorCluster {
     return pod;
   }
 
-  /** Makes or changes an object of the three kinds. */
+  /** Makes or changes an object of the four kinds. */
   async put(
     namespace: string,
     kind: Kind,

@@ -34,7 +34,7 @@ const settlePollsMax = 8;
 const readsAtOnceMax = 32;
 
 /**
- * Configuration from a folder of YAML files: the three kinds and their Secrets. It polls for changes, which also works
+ * Configuration from a folder of YAML files: the four kinds and their Secrets. It polls for changes, which also works
  * without change notifications (mounted ConfigMaps, network file systems).
  */
 export class FolderSource implements ConfigSource<FolderState> {
