@@ -1,6 +1,6 @@
+import { waitMs } from "../../../limits/token-bucket.ts";
 import type { ApiError } from "../../errors/api-error.ts";
 import type { Pods } from "../../pods/pods.ts";
-import { rateHeaders } from "./rate-headers.ts";
 import { busyRejection, type Cheaper, quotaRejection } from "./quota-rejections.ts";
 import { createSharedBuckets } from "./shared-buckets.ts";
 import {
@@ -11,6 +11,7 @@ import {
   type QuotaClient,
   type RequestCost,
   type TokenSource,
+  type Unit,
 } from "./token-source.ts";
 
 /** One admitted request. */
@@ -178,4 +179,72 @@ function createRunningRequests(): RunningRequests {
       };
     },
   };
+}
+
+/** Longest `RateLimit` and longest `RateLimit-Policy`, in characters: default proxies take 4 KB of headers in all. */
+const listCharactersMax = 384;
+
+/**
+ * Builds the headers with the rest of the quotas, for every response that a quota counts. `RateLimit` and
+ * `RateLimit-Policy` list the quotas as in the IETF draft "RateLimit header fields for HTTP": those of the class, then
+ * as many of single metrics as fit, the emptiest first. The older headers are about requests only. Source: seed
+ * "Operational Metrics API" §6.
+ */
+function rateHeaders(balances: readonly Balance[]): Readonly<Record<string, string>> {
+  const [requests] = balances;
+  if (requests === undefined) return {};
+  const all = listed(balances);
+  return {
+    "X-RateLimit-Limit": String(requests.charge.limits.burst),
+    "X-RateLimit-Remaining": String(leftOf(requests)),
+    "X-RateLimit-Reset": String(resetSeconds(requests)),
+    "RateLimit-Policy": all.map(({ policy }) => policy).join(", "),
+    RateLimit: all.map(({ left }) => left).join(", "),
+  };
+}
+
+/** The texts of the class, then of metrics, the emptiest first, as many as fit into both headers. */
+function listed(balances: readonly Balance[]): readonly { readonly policy: string; readonly left: string }[] {
+  const shareLeft = ({ bucket, charge: { limits } }: Balance): number => bucket.tokens / limits.burst;
+  const ofMetrics = balances.filter(({ charge }) => charge.metric !== undefined);
+  ofMetrics.sort((a, b) => shareLeft(a) - shareLeft(b));
+  const ofClass = ofMetrics.length === 0 ? balances : balances.filter(({ charge }) => charge.metric === undefined);
+  let characters = 0;
+  return [...ofClass, ...ofMetrics]
+    .map((balance) => {
+      const left = `${nameOf(balance.charge)};r=${leftOf(balance)};t=${resetSeconds(balance)}`;
+      return { policy: policyOf(balance.charge), left };
+    })
+    .filter(({ policy, left }) => (characters += Math.max(policy.length, left.length) + 2) <= listCharactersMax);
+}
+
+/** The parameter of the counted unit, in the syntax of RFC 9651. Requests are the default unit. */
+const unitParameter: Readonly<Record<Unit, string>> = { requests: "", cost: ';qu="cost-units"' };
+
+/** The policies of charges, which repeat requests have again. */
+const policies = new WeakMap<BucketCharge, string>();
+
+/** `"requests";q=20;w=2`: the burst, and the seconds in which an empty bucket fills. */
+function policyOf(charge: BucketCharge): string {
+  const known = policies.get(charge);
+  if (known !== undefined) return known;
+  const { perSecond, burst } = charge.limits;
+  const seconds = Math.max(1, Math.round(burst / perSecond));
+  const policy = `${nameOf(charge)};q=${burst}${unitParameter[charge.unit]};w=${seconds}`;
+  policies.set(charge, policy);
+  return policy;
+}
+
+function nameOf({ unit, metric }: BucketCharge): string {
+  return metric === undefined ? `"${unit}"` : `"${unit}:${metric}"`;
+}
+
+/** The whole tokens that a bucket has. */
+export function leftOf({ bucket }: Balance): number {
+  return Math.max(0, Math.floor(bucket.tokens));
+}
+
+/** Seconds until the bucket is full. */
+export function resetSeconds({ bucket, charge }: Balance): number {
+  return Math.ceil(waitMs(bucket, charge.limits, charge.limits.burst) / 1_000);
 }

@@ -5,7 +5,7 @@ import type { QueryClass } from "../../../crds/config.ts";
 import type { ApiError, Suggestion } from "../../errors/api-error.ts";
 import { errorTable } from "../../errors/table.ts";
 import type { Stores } from "../../stores/store.ts";
-import { leftOf, resetSeconds } from "../admission/rate-headers.ts";
+import { leftOf, resetSeconds } from "../admission/quotas.ts";
 import type { Balance } from "../admission/token-source.ts";
 import { cover, lifetimesOf } from "../cache/extents.ts";
 import { extentKey } from "../cache/range-read.ts";

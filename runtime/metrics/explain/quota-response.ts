@@ -1,8 +1,7 @@
 import type { ClassLimits, QueryClass } from "../../../crds/config.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import type { Admission } from "../admission/admission.ts";
-import type { QuotaState } from "../admission/quotas.ts";
-import { leftOf } from "../admission/rate-headers.ts";
+import { leftOf, type QuotaState } from "../admission/quotas.ts";
 import type { Balance } from "../admission/token-source.ts";
 import { accessOf, type Caller, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import { mayRead, requireReadScope } from "../authorization/policy.ts";
