@@ -18,10 +18,10 @@ import { makePlan, type Plan, plansOf } from "./planning/plan.ts";
 import { makeInstant, makeQuery, type Query, type QueryContext } from "./planning/query.ts";
 import type { QueryRecord } from "./query-log/query-record.ts";
 import type { FinishedMetrics } from "./reads/finish-metric.ts";
-import { countsOfWindows, readWindows } from "./reads/compare-windows.ts";
+import { readWindows } from "./reads/compare-windows.ts";
 import type { PartOutcome } from "./reads/read-part.ts";
 import { type Result, runPlan } from "./reads/run-plan.ts";
-import { type MiddlewareSources, type QueryStores, queryStores } from "./reads/store-middleware.ts";
+import { countsOfWindows, type MiddlewareSources, type QueryStores, queryStores } from "./reads/store-middleware.ts";
 import { type Parameters, readWord } from "./request/parameters.ts";
 import {
   type CachedQuery,
@@ -196,7 +196,8 @@ async function readNew(run: AdmittedRun): Promise<MetricsResponse> {
   const reads: QueryReads[] = [];
   const readings = plansOf(plan).map((own, index) => {
     const reading = { ...run, noteReads: (noted: QueryReads): void => void (reads[index] = noted) };
-    return { own, reading, stores: storesOf(own, reading) };
+    const ownStores = storesOf(own, reading);
+    return { stores: ownStores, read: () => readPlan(own, ownStores, reading) };
   });
   const stores = readings.map((reading) => reading.stores);
   const found = findSnapshot(plan.query, context.nowMs, sources.snapshots);
@@ -204,12 +205,10 @@ async function readNew(run: AdmittedRun): Promise<MetricsResponse> {
     admitted.charge(readings.map(() => noReads));
     return respond(run, { ...found, stores });
   }
-  const charge = (): void => admitted.charge(readings.map((_, index) => reads[index]));
-  const readOne = (_: Plan, index: number): Promise<Result> => {
-    const { own, stores: ownStores, reading } = readings[index] as (typeof readings)[number];
-    return readPlan(own, ownStores, reading);
-  };
-  const result = await readWindows(plan, readOne, sources.slices).finally(() => reads.length > 0 && charge());
+  const readOne = (_: Plan, index: number): Promise<Result> => (readings[index] as (typeof readings)[number]).read();
+  const charge = (): void => void (reads.length > 0 && admitted.charge(readings.map((_, index) => reads[index])));
+  const isAlone = plan.query.ranking === undefined && plan.query.earlier === undefined;
+  const result = await (isAlone ? readOne(plan, 0) : readWindows(plan, readOne, sources.slices)).finally(charge);
   // No step below waits, so that of equal queries only the first one comes to its end.
   const stored = storedMeanwhile(run, stores);
   return stored ?? respond(run, { ...takeSnapshot(result, plan.query, context.nowMs, sources.snapshots), stores });

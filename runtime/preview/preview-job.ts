@@ -6,7 +6,7 @@ import type {
   PreviewedReaders,
   PreviewedResources,
 } from "../../api/previews.ts";
-import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/partner-access.ts";
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/history-view.ts";
 import { includesTenant } from "../webhooks/events/tenants.ts";
 import type { AttemptTally } from "./attempt-changes.ts";
 import type { MatchTally, PartnerTally } from "./match-changes.ts";

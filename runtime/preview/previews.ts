@@ -15,7 +15,7 @@ import { createEventsStream } from "../nats/streams/events-stream.ts";
 import { ownerOf, type Pods } from "../pods/pods.ts";
 import { eventHash } from "../webhooks/ids.ts";
 import { parseAttempts } from "../webhooks/records/attempt-records.ts";
-import { isNarrowed, mayNamePartner, partnersOf } from "../webhooks/history/partner-access.ts";
+import { isNarrowed, mayNamePartner, partnersOf } from "../webhooks/history/history-view.ts";
 import type { Log } from "../webhooks/log.ts";
 import { editedConfig } from "./edited-config.ts";
 import { noAttempts } from "./attempt-changes.ts";

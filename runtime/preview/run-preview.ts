@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { HeaderScan, ScanStart, ScannedMessage } from "../nats/messages/header-scan.ts";
 import { includesTenant } from "../webhooks/events/tenants.ts";
-import { mayNamePartner } from "../webhooks/history/partner-access.ts";
+import { mayNamePartner } from "../webhooks/history/history-view.ts";
 import { anyTenant } from "../webhooks/events/tenants.ts";
 import type { AttemptRecord } from "../webhooks/records/attempt-records.ts";
 import { createAttemptChanges, noAttempts, type AttemptChanges } from "./attempt-changes.ts";

@@ -7,7 +7,7 @@ import { type Parameters, readOne, readWord, rejectUnknown } from "../../metrics
 import { readCount } from "../../metrics/request/read-query.ts";
 import { parseTime } from "../../metrics/request/time.ts";
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
-import { partnersOf } from "../../webhooks/history/partner-access.ts";
+import { partnersOf } from "../../webhooks/history/history-view.ts";
 import type { ReplayPlace, ReplayQuery } from "../../webhooks/replay/list-replays.ts";
 
 const dayMs = 86_400_000;

@@ -1,6 +1,6 @@
 import { ApiError, invalidField } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
-import { isNarrowed } from "../../webhooks/history/partner-access.ts";
+import { isNarrowed } from "../../webhooks/history/history-view.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
 

@@ -2,7 +2,7 @@ import type { Me } from "../../../api/documents.ts";
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { type Caller, consoleAdminScope, publicReadScope, readScope } from "../../metrics/authorization/access.ts";
 import { rejectUnknown } from "../../metrics/request/parameters.ts";
-import { mayNamePartner } from "../../webhooks/history/partner-access.ts";
+import { mayNamePartner } from "../../webhooks/history/history-view.ts";
 import type { Operation } from "../openapi/operation.ts";
 import { chooseMediaType } from "../representation/representations.ts";
 import type { Route } from "../server/route.ts";

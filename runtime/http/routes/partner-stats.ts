@@ -10,7 +10,7 @@ import { type Parameters, readOne, readWord, rejectUnknown } from "../../metrics
 import type { DeliveryStatsQuery } from "../../webhooks/history/delivery-stats.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";
-import { partnersOf } from "../../webhooks/history/partner-access.ts";
+import { partnersOf } from "../../webhooks/history/history-view.ts";
 import type { PartnerStatsQuery } from "../../webhooks/history/partner-stats.ts";
 import { deliveryStatsOperation, partnerStatsOperation } from "../openapi/partner-operations.ts";
 import { readRoute, type Route } from "../server/route.ts";

@@ -3,7 +3,7 @@ import { ApiError } from "../../errors/api-error.ts";
 import type { EventPage } from "../../webhooks/history/event-list.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import { historyBytes } from "../../webhooks/history/history.ts";
-import { isNarrowed } from "../../webhooks/history/partner-access.ts";
+import { isNarrowed } from "../../webhooks/history/history-view.ts";
 import type { DeadLettersApi } from "../../webhooks/replay/dead-letters-api.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
 import * as operations from "../openapi/event-operations.ts";

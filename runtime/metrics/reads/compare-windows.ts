@@ -1,12 +1,10 @@
 import type { TimeSlices } from "../../../limits/clock.ts";
-import type { CacheCounts } from "../cache/cached-stores.ts";
 import { compareLabels, type Plan, plansOf } from "../planning/plan.ts";
 import type { ErrorBounds } from "../merge/quantile.ts";
 import type { Query } from "../planning/query.ts";
 import { formatDuration, formatTime } from "../request/time.ts";
 import { rankSeries } from "./rank-series.ts";
 import type { Result, ResultSeries } from "./run-plan.ts";
-import type { QueryStores } from "./store-middleware.ts";
 
 /**
  * Reads a window, and at the same time the earlier one that it is compared with. Then the series are ranked.
@@ -22,33 +20,13 @@ export async function readWindows(
   const [current, earlier] = settled.map(fulfilled);
   if (current === undefined) throw new Error("a plan reads its window");
   const compared = earlier === undefined ? current : compareWindows(current, earlier, plan.query);
-  return rankSeries(compared, plan.query, slices);
+  const { query } = plan;
+  return query.ranking === undefined ? compared : rankSeries(compared, query, query.ranking, slices);
 }
 
 function fulfilled(settled: PromiseSettledResult<Result>): Result {
   if (settled.status === "rejected") throw settled.reason;
   return settled.value;
-}
-
-/** The cached points of all windows of a query. The sources of points are those of its own window. */
-export function countsOfWindows(stores: readonly QueryStores[]): CacheCounts {
-  const [own, ...others] = stores.map((one) => one.counts());
-  if (own === undefined) throw new Error("a query reads stores");
-  return others.reduce(
-    (sum, counts): CacheCounts => ({
-      ...sum,
-      hit: sum.hit + counts.hit,
-      miss: sum.miss + counts.miss,
-      shared: sum.shared + counts.shared,
-      finer: sum.finer + counts.finer,
-      stale: sum.stale + counts.stale,
-      oldest: {
-        settledMs: Math.min(sum.oldest.settledMs, counts.oldest.settledMs),
-        tailMs: Math.min(sum.oldest.tailMs, counts.oldest.tailMs),
-      },
-    }),
-    own,
-  );
 }
 
 /**

@@ -15,9 +15,12 @@ import type { Result, ResultSeries } from "./run-plan.ts";
  *
  * @throws ApiError `too_many_candidates`
  */
-export async function rankSeries(result: Result, query: Query, slices: TimeSlices): Promise<Result> {
-  const { ranking, metrics } = query;
-  if (ranking === undefined) return result;
+export async function rankSeries(
+  result: Result,
+  { metrics }: Pick<Query, "metrics">,
+  ranking: Ranking,
+  slices: TimeSlices,
+): Promise<Result> {
   const ranked: RankedMetric[] = [];
   const own = Map.groupBy(result.series, ({ metric }) => metric);
   const all = metrics.map((metric) => ({ metric, series: own.get(metric.entry.metric.id) ?? [] }));

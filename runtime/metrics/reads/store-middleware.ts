@@ -10,7 +10,7 @@ import {
 import { StoreError } from "../../stores/store-error.ts";
 import type { Stores } from "../../stores/store.ts";
 import type { StartedSpan } from "../../tracing/tracer.ts";
-import { type CachedStores, cachedStores } from "../cache/cached-stores.ts";
+import { type CacheCounts, type CachedStores, cachedStores } from "../cache/cached-stores.ts";
 import { lifetimesOf } from "../cache/extents.ts";
 import type { ReadCache } from "../cache/read-cache.ts";
 import type { Query } from "../planning/query.ts";
@@ -37,6 +37,27 @@ interface MiddlewareOptions {
 export interface QueryStores extends CachedStores {
   /** Reads that reached a store, in the order in which they ended; empty unless recorded. */
   readonly reads: readonly RecordedRead[];
+}
+
+/** The cached points of all windows of a query. The sources of points are those of its own window. */
+export function countsOfWindows(stores: readonly QueryStores[]): CacheCounts {
+  const [own, ...others] = stores.map((one) => one.counts());
+  if (own === undefined) throw new Error("a query reads stores");
+  return others.reduce(
+    (sum, counts): CacheCounts => ({
+      ...sum,
+      hit: sum.hit + counts.hit,
+      miss: sum.miss + counts.miss,
+      shared: sum.shared + counts.shared,
+      finer: sum.finer + counts.finer,
+      stale: sum.stale + counts.stale,
+      oldest: {
+        settledMs: Math.min(sum.oldest.settledMs, counts.oldest.settledMs),
+        tailMs: Math.min(sum.oldest.tailMs, counts.oldest.tailMs),
+      },
+    }),
+    own,
+  );
 }
 
 /**

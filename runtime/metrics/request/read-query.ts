@@ -73,7 +73,8 @@ export function readQuery(
 ): { readonly selection: Selection; readonly window: RequestedTimes } {
   rejectOthers(params, queryNames);
   const window = { ...readSpan(params), stepSeconds: readStep(params) };
-  return { selection: { ...readSelection(params, findNames), ...readComparison(params) }, window };
+  const comparison = comparisonNames.some((name) => params.has(name)) ? readComparison(params) : {};
+  return { selection: { ...readSelection(params, findNames), ...comparison }, window };
 }
 
 /** Parses the parameters of `GET /v1/metrics/instant`. @throws ApiError 400 that names the invalid parameter */

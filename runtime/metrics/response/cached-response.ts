@@ -6,13 +6,12 @@ import type { PointCounts } from "../cache/read-cache.ts";
 import type { AgeHeaders, MetricsResponse } from "../metrics-api.ts";
 import { isPastSunset } from "../planning/catalog-entry.ts";
 import { type Plan, plansOf } from "../planning/plan.ts";
-import { keepsWindow } from "../planning/keeps-window.ts";
 import type { Query } from "../planning/query.ts";
 import { bytesOfSeries } from "../reads/finish-metric.ts";
 import { agedSeconds } from "../reads/read-newest.ts";
 import type { ResultSeries } from "../reads/run-plan.ts";
 import { describePlan, freshnessHeader, freshnessOf, noStore } from "./response-headers.ts";
-import { identityOf } from "./snapshots.ts";
+import { identityOf, keepsWindow } from "./snapshots.ts";
 
 /** Bytes of a response besides its series: headers, members, objects. */
 const responseBytes = 8_192;

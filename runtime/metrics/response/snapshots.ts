@@ -1,12 +1,12 @@
 import { hash } from "node:crypto";
-import { invalidField } from "../../errors/api-error.ts";
+import { ApiError, invalidField } from "../../errors/api-error.ts";
 import { listNames } from "../authorization/access.ts";
 import { measureName, type Query } from "../planning/query.ts";
 import { bytesOfSeries } from "../reads/finish-metric.ts";
 import { agedSeconds } from "../reads/read-newest.ts";
 import type { Result, ResultSeries } from "../reads/run-plan.ts";
 import { type Parameters, writtenFilters } from "../request/parameters.ts";
-import { widthApart } from "../request/window.ts";
+import { type ResolvedWindow, widthApart } from "../request/window.ts";
 
 /** The source of the data of a response. */
 export type DataSource = "store" | "snapshot";
@@ -208,4 +208,28 @@ function countInfinite(values: Float64Array): number {
   let count = 0;
   for (let index = 0; index < values.length; index += 1) if (Math.abs(values[index] ?? 0) === Infinity) count += 1;
   return count;
+}
+
+/** True when the same request at another time has the same window. A window that is rejected then is not the same. */
+export function keepsWindow({ window, windowAt }: Pick<Query, "window" | "windowAt">, nowMs: number): boolean {
+  return isSame(window, at(windowAt, nowMs));
+}
+
+function at(windowAt: Query["windowAt"], nowMs: number): ResolvedWindow | undefined {
+  try {
+    return windowAt(nowMs);
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
+}
+
+function isSame(one: ResolvedWindow, other: ResolvedWindow | undefined): boolean {
+  return (
+    one.fromMs === other?.fromMs &&
+    one.toMs === other.toMs &&
+    one.stepSeconds === other.stepSeconds &&
+    one.widthSeconds === other.widthSeconds &&
+    one.downsample === other.downsample
+  );
 }

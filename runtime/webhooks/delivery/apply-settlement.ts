@@ -4,7 +4,7 @@ import { type AttemptRecord, attemptRecord } from "../records/attempt-records.ts
 import { deadLetterOf, removedPartnerDeadLetter, type EndedDelivery } from "../records/dead-letter-record.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryMessage, isLater, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
-import { isPing } from "../events/reserved-types.ts";
+import { isPing } from "../events/envelope.ts";
 import type { Partner, NamedPartner } from "../partners/partner.ts";
 import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./redelivery.ts";

@@ -1,5 +1,5 @@
 import { authorizationHeaders, sendAuthorized } from "../authorization/send-authorized.ts";
-import { isPing } from "../events/reserved-types.ts";
+import { isPing } from "../events/envelope.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { MadeAttempt } from "../records/attempt-records.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";

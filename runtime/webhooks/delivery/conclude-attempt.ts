@@ -1,7 +1,7 @@
 import { pause } from "../../../limits/clock.ts";
 import { pauseAfter } from "../../nats/connection/retry-until-reply.ts";
 import { NoReplyError } from "../../nats/connection/requests.ts";
-import { isPing } from "../events/reserved-types.ts";
+import { isPing } from "../events/envelope.ts";
 import { eventHash } from "../ids.ts";
 import { attemptRecord, type MadeAttempt } from "../records/attempt-records.ts";
 import { attemptNumber } from "../records/delivery-record.ts";

@@ -9,8 +9,7 @@ import { createDeadLettersStream, type DeadLettersStream } from "../../nats/stre
 import { createDeliveriesStream, type DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import { createEventsStream, type EventsStream } from "../../nats/streams/events-stream.ts";
 import { createStreamWrites, type StreamWrites } from "../../nats/streams/stream-writes.ts";
-import { noTenant } from "../events/envelope.ts";
-import { ownIdPrefix, pingType } from "../events/reserved-types.ts";
+import { noTenant, ownIdPrefix, pingType } from "../events/envelope.ts";
 import { eventHash } from "../ids.ts";
 import { eventHeaders } from "../records/event-record.ts";
 

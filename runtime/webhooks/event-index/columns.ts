@@ -1,4 +1,4 @@
-import { pingType } from "../events/reserved-types.ts";
+import { pingType } from "../events/envelope.ts";
 import { rowKinds, type AttemptRow, type EventKey, type EventRow, type RowKind } from "./index-message.ts";
 import { Rollups, type RolledAttempt } from "./rollups.ts";
 import { segmentRows, type Segments, createSegments, createTextNumbers } from "./segments.ts";

@@ -1,4 +1,4 @@
-import { isPing } from "../events/reserved-types.ts";
+import { isPing } from "../events/envelope.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 import { noRow, type IndexColumns } from "./columns.ts";
 import { valueAt, anyText } from "./segments.ts";

@@ -1,7 +1,7 @@
 // Events: parsing of the envelope, checks for personal data, reserved types and subscriptions. Nothing is stored
 // here.
 import { timeKeywords } from "../../../api/documents.ts";
-import { eventTexts, type EventEnvelope } from "../../../api/events.ts";
+import { eventTexts, type EventEnvelope, ownDomain } from "../../../api/events.ts";
 import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import { walkJson } from "../../json/json-walk.ts";
 import {
@@ -32,6 +32,22 @@ export interface ValidEnvelope {
   readonly envelope: Envelope;
   /** Exactly as received. */
   readonly bytes: Uint8Array;
+}
+
+/** Prefix of the ids of operational events. Producers must not use it, because ids are unique in the installation. */
+export const ownIdPrefix = `${ownDomain}:`;
+
+/** Type of a ping: a test event that a caller requests for one partner. */
+export const pingType = `${ownDomain}.ping`;
+
+/** True for the type of a ping, which no metric of an objective counts. */
+export function isPing(type: string): boolean {
+  return type === pingType;
+}
+
+/** True when a type is reserved for operational events and pings. */
+export function isOwnType(type: string): boolean {
+  return type.startsWith(`${ownDomain}.`);
 }
 
 /** Largest event, in bytes. */

@@ -81,11 +81,11 @@ function compileSubscription(config: SubscriptionConfig, sensitive: SensitiveFie
   const tenantSet = tenants.includes(anyTenant) ? undefined : new Set(tenants);
   const producers = producersOf(config);
   const producerSet = producers.length === 0 ? undefined : new Set<string | undefined>(producers);
-  const matchers = config.selects?.matchers ?? [];
+  const { matchers = [], payload = [] } = config.selects ?? {};
   return {
     name,
     matchers,
-    payloadOf: (type) => withClasses(config.selects?.payload ?? [], sensitive(type)),
+    payloadOf: (type) => (payload.length === 0 ? payload : withClasses(payload, sensitive(type))),
     suits: ({ type, tenant, producer }) =>
       (tenantSet?.has(tenant) ?? true) &&
       (producerSet?.has(producer) ?? true) &&

@@ -5,7 +5,7 @@ import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { tenantToScan, includesTenant } from "../events/tenants.ts";
 import { compilePattern } from "../events/subscriptions.ts";
 import type { Waiting } from "./delivery-histories.ts";
-import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "./history-view.ts";
 import { eventHash } from "../ids.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 

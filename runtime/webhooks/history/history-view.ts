@@ -1,11 +1,33 @@
 import type { FailureReason } from "../settlement/outcome.ts";
-import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 import type { AttemptRequest, AttemptSignature } from "../../../api/histories.ts";
 import { spliceAttempt, signedTextOf } from "../signing/signed-request.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
 import { parsePayload, sentBytes, type StoredEvent } from "../records/event-record.ts";
 import { derivedHeaders, recordedHeaders, type RecordedHeader } from "../records/sent-request.ts";
+
+/** The partners that a caller may see. */
+export interface PartnerAccess {
+  /** `namespace/name`. @default all, as with the entry `*` */
+  readonly partners?: readonly string[];
+}
+
+const anyPartner = "*";
+
+/** True when a caller may see only some partners. */
+export function isNarrowed(access: PartnerAccess): access is Required<PartnerAccess> {
+  return access.partners !== undefined && !access.partners.includes(anyPartner);
+}
+
+/** True when a caller may see and act on deliveries to a partner. */
+export function mayNamePartner(access: PartnerAccess, label: string): boolean {
+  return !isNarrowed(access) || access.partners.includes(label);
+}
+
+/** Copies only the access from a larger object. */
+export function partnersOf({ partners }: PartnerAccess): PartnerAccess {
+  return partners === undefined ? {} : { partners };
+}
 
 /** The part of a history that a caller may see. */
 export interface HistoryView extends PartnerAccess {
@@ -166,7 +188,7 @@ export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[
     });
     if (!rebuilt.has(record)) return { ...without("older_attempt"), headers };
     const sent = sentBytes(event, routedBy);
-    if (selectPayload(sent, hidden) !== sent) return { ...without("part_hidden"), headers };
+    if (hidesPart(sent, hidden)) return { ...without("part_hidden"), headers };
     const body = spliceAttempt(sent, number);
     const request = { eventId, number, at, body, ...(replayId === undefined ? {} : { replayId }) };
     const isHidden = url !== undefined && !showsUrl;
@@ -176,6 +198,10 @@ export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[
     const canonical = Buffer.from(found.text).toString();
     return { ...known, canonical, canonical_reason: isHidden ? "url_hidden" : null, headers: found.headers };
   };
+}
+
+function hidesPart(sent: Uint8Array, hidden: PayloadSelection): boolean {
+  return hidden.length > 0 && selectPayload(sent, hidden) !== sent;
 }
 
 /** Takes the place of a signed URL, or of its path alone. No host has this name (RFC 2606). */

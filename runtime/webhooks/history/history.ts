@@ -17,9 +17,17 @@ import {
 } from "../records/event-record.ts";
 import { differentSelections, selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
 import { deliveryId, eventHash } from "../ids.ts";
-import { viewOf, type HistoryView, requestsOf, type ShownEvent, signaturesOf } from "./history-view.ts";
+import {
+  viewOf,
+  type HistoryView,
+  requestsOf,
+  type ShownEvent,
+  signaturesOf,
+  isNarrowed,
+  mayNamePartner,
+  type PartnerAccess,
+} from "./history-view.ts";
 import type { UnconfiguredPartner } from "../partners/partner-registry.ts";
-import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { RoutingTable } from "../partners/configured-partners.ts";
 import type { FindBlock } from "./find-block.ts";
@@ -71,7 +79,11 @@ export async function readHistory(
   const acceptedAt = new Date(event.acceptedAtMs).toISOString();
   return isNarrowed(view) && standings.deliveries.length === 0
     ? undefined
-    : { event: selectPayload(event.body, hidden), accepted_at: acceptedAt, ...standings };
+    : {
+        event: hidden.length === 0 ? event.body : selectPayload(event.body, hidden),
+        accepted_at: acceptedAt,
+        ...standings,
+      };
 }
 
 /**

@@ -4,7 +4,7 @@ import { orEventsUnavailable, ApiError } from "../../errors/api-error.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
 import type { DisabledPartners } from "../partners/partner-holds.ts";
 import type { Partner } from "../partners/partner.ts";
-import { isNarrowed, mayNamePartner, type PartnerAccess } from "./partner-access.ts";
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "./history-view.ts";
 
 export interface PartnerPage {
   readonly items: readonly PartnerSummary[];

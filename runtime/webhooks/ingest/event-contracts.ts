@@ -36,14 +36,18 @@ export class EventContracts {
   /** The last root of each type and version, for a schema that this pod cannot parse. */
   readonly #lastGood = new Map<string, SchemaNode>();
   #types: ReadonlyMap<string, DeclaredType> = new Map();
+  /** False while every event passes: no type is declared, and others are accepted. */
+  areNeeded: boolean;
 
   constructor(deps: EventContractsDeps) {
     this.#deps = deps;
+    this.areNeeded = deps.undeclared !== "Accept";
   }
 
   /** Replaces the declared types. Schemas are parsed when an event needs them. */
   apply(config: Pick<RuntimeConfig, "eventCatalogs">): void {
     this.#types = declaredTypes(config);
+    this.areNeeded = this.#types.size > 0 || this.#deps.undeclared !== "Accept";
     this.#logged.clear();
     const { eventSchemaBytes } = this.#deps.metrics;
     eventSchemaBytes.reset();

@@ -1,8 +1,7 @@
 import { createLineLimit } from "../../../limits/token-bucket.ts";
 import type { EventIdForm } from "../../config/settings/settings.ts";
 import { ApiError, type FieldError } from "../../errors/api-error.ts";
-import type { Envelope } from "../events/envelope.ts";
-import { ownIdPrefix } from "../events/reserved-types.ts";
+import { type Envelope, ownIdPrefix } from "../events/envelope.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { Log } from "../log.ts";
 import { eventHash } from "../ids.ts";

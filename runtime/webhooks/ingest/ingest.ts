@@ -8,12 +8,11 @@ import { pauseAfter, retryUntilReply } from "../../nats/connection/retry-until-r
 import { NoReplyError } from "../../nats/connection/requests.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { DeliverySpans, IngestSpan } from "../telemetry/delivery-spans.ts";
-import { parseEnvelope, type Envelope, type ValidEnvelope } from "../events/envelope.ts";
+import { parseEnvelope, type Envelope, type ValidEnvelope, isOwnType } from "../events/envelope.ts";
 import { personalDataRules } from "../events/personal-data.ts";
 import type { EventContracts } from "./event-contracts.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
 import { eventHash } from "../ids.ts";
-import { isOwnType } from "../events/reserved-types.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
 
@@ -45,7 +44,7 @@ interface IngestDeps {
   /** Allowed forms of event ids. @default all */
   readonly idForms?: readonly EventIdForm[];
   /** Checks an event against its declared type. @default nothing is declared */
-  readonly contracts?: Pick<EventContracts, "check">;
+  readonly contracts?: Pick<EventContracts, "areNeeded" | "check">;
   /** Called for an id that belongs to another tenant. @default nothing */
   readonly onTaken?: (taken: EventIdTaken) => void;
   /** Time limit for storing an event, including repetitions, in milliseconds. @default 4000 */
@@ -82,7 +81,7 @@ export function createIngest(deps: IngestDeps): Ingest {
     try {
       const valid = parseEnvelope(bytes, rules);
       checkCaller(valid.envelope, caller, idForms);
-      deps.contracts?.check(valid.envelope);
+      if (deps.contracts?.areNeeded === true) deps.contracts.check(valid.envelope);
       ({ envelope } = valid);
       const response = await admit(bytes.byteLength, () => store(deps, valid, span));
       end(response.duplicate ? "duplicate" : "stored");

@@ -1,5 +1,5 @@
 import type { PartnerDetail, PartnerEndpoint } from "../../../api/partners.ts";
-import type { PartnerAccess } from "../history/partner-access.ts";
+import type { PartnerAccess } from "../history/history-view.ts";
 import { type PartnerList, seesAll } from "../history/partner-list.ts";
 import type { ConfigFolder, Partner } from "../partners/partner.ts";
 import { hiddenView, type LiveStates } from "./live-state.ts";

@@ -3,7 +3,7 @@ import type { ConfigurationPlace, PartnerSummary } from "../../../api/partners.t
 import { orEventsUnavailable } from "../../errors/api-error.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { createFindBlock, disabledBlock, type FindBlock } from "../history/find-block.ts";
-import type { PartnerAccess } from "../history/partner-access.ts";
+import type { PartnerAccess } from "../history/history-view.ts";
 import { failingShare, type PartnerFigures, readPartnerFigures } from "../history/partner-figures.ts";
 import { type PartnerList, type PartnerPage, type PartnerQuery, seesAll } from "../history/partner-list.ts";
 import type { DisabledPartners, PartnerHolds } from "../partners/partner-holds.ts";

@@ -2,9 +2,8 @@ import { parseEvent } from "../../nats/layout.ts";
 import { headerMark, type HeaderFields } from "../../nats/messages/headers.ts";
 import type { ScannedMessage } from "../../nats/messages/header-scan.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import type { Envelope } from "../events/envelope.ts";
+import { type Envelope, pingType } from "../events/envelope.ts";
 import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
-import { pingType } from "../events/reserved-types.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 import type { RoutedBy } from "../../../api/histories.ts";
 import type { PartnerConfig } from "../../../crds/config.ts";
@@ -180,7 +179,8 @@ export function withoutPayload(routedBy: string): string {
 
 /** The bytes of an event that a delivery sends. */
 export function sentBytes({ body }: Pick<StoredEvent, "body">, routedBy: string | undefined): Uint8Array {
-  return selectPayload(body, parsePayload(routedBy));
+  const selection = parsePayload(routedBy);
+  return selection.length === 0 ? body : selectPayload(body, selection);
 }
 
 /** Parses the stored form and ignores later members; undefined for any other text. */

@@ -17,7 +17,7 @@ import {
 } from "../records/dead-letter-record.ts";
 import { readEvent } from "../records/event-record.ts";
 import { eventHash } from "../ids.ts";
-import { isNarrowed } from "../history/partner-access.ts";
+import { isNarrowed } from "../history/history-view.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";

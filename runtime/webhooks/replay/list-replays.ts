@@ -1,7 +1,7 @@
 import type { Replay, ReplaySummary } from "../../../api/replays.ts";
 import { actionOf, mayReadReplay, noPartner, type ReplayCaller, type ReplayJob } from "./replay-job.ts";
 import { BoundedMap } from "../../../limits/bounded-map.ts";
-import { isNarrowed } from "../history/partner-access.ts";
+import { isNarrowed } from "../history/history-view.ts";
 import type { ReplayDeps } from "./run-chunk.ts";
 
 /** Parameters of a list of replays. */

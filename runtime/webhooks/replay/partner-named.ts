@@ -1,6 +1,6 @@
 import { ApiError } from "../../errors/api-error.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
-import { mayNamePartner, type PartnerAccess } from "../history/partner-access.ts";
+import { mayNamePartner, type PartnerAccess } from "../history/history-view.ts";
 import { partnerKey } from "../ids.ts";
 import type { Partner } from "../partners/partner.ts";
 import { deadLetterKeys } from "../records/dead-letter-record.ts";

@@ -1,7 +1,7 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { deadLetterKeys, parseDeadLetter, readDeadLetters, type DeadLetter } from "../records/dead-letter-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
-import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
+import { isNarrowed, mayNamePartner } from "../history/history-view.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";

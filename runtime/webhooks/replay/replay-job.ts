@@ -6,7 +6,7 @@ import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import type { SettledDelivery } from "../delivery/delivery-context.ts";
 import type { Log } from "../log.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
-import { isNarrowed, mayNamePartner, partnersOf, type PartnerAccess } from "../history/partner-access.ts";
+import { isNarrowed, mayNamePartner, partnersOf, type PartnerAccess } from "../history/history-view.ts";
 import { includesTenant } from "../events/tenants.ts";
 
 /** The source of the events of a replay. */

@@ -1,7 +1,7 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { partnersOf } from "../history/partner-access.ts";
+import { partnersOf } from "../history/history-view.ts";
 import { partnerKey } from "../ids.ts";
 import type { Partner } from "../partners/partner.ts";
 import {

@@ -11,7 +11,7 @@ import {
 import { findCandidates } from "../../../../runtime/webhooks/event-index/search.ts";
 import { segmentRows, createTextNumbers } from "../../../../runtime/webhooks/event-index/segments.ts";
 import { readPartnerStats } from "../../../../runtime/webhooks/history/partner-stats.ts";
-import { pingType } from "../../../../runtime/webhooks/events/reserved-types.ts";
+import { pingType } from "../../../../runtime/webhooks/events/envelope.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 
 const eventRow = (seq: number): EventRow => {

@@ -13,7 +13,7 @@ import {
 import { readDeliveryStats, type DeliveryStatsQuery } from "../../../../runtime/webhooks/history/delivery-stats.ts";
 import { deliveryStatsRoute } from "../../../../runtime/http/routes/partner-stats.ts";
 import type { ApiRequest } from "../../../../runtime/http/server/route.ts";
-import { pingType } from "../../../../runtime/webhooks/events/reserved-types.ts";
+import { pingType } from "../../../../runtime/webhooks/events/envelope.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 
 const minuteMs = 60_000;
