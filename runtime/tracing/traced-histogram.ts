@@ -29,10 +29,7 @@ export function createTracedHistogram<Label extends string>(
   configuration: Omit<HistogramConfiguration<Label>, "registers" | "enableExemplars">,
 ): TracedHistogram<Label> {
   const registers = registry === undefined ? [] : [registry];
-  if (!keepsExemplars(registry)) {
-    const histogram = new Histogram<Label>({ ...configuration, registers });
-    return { observe: (labels, value) => histogram.observe(labels, value) };
-  }
+  if (!keepsExemplars(registry)) return new Histogram<Label>({ ...configuration, registers });
   const histogram = new Histogram<string>({ ...configuration, registers, enableExemplars: true });
   return {
     observe: (labels, value, traceId) =>

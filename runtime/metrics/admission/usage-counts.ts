@@ -1,7 +1,6 @@
 import type { QueryClass } from "../../../crds/config.ts";
 import type { Plan } from "../planning/plan.ts";
-import { addUses, type MetricUses, usesOf } from "../planning/metric-uses.ts";
-import type { Costs } from "./cost.ts";
+import { addUses, type Costs, type MetricUses, usesOf } from "./cost.ts";
 
 /** What a row of usage is about. */
 export interface UsageKey {

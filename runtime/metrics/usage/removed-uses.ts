@@ -4,7 +4,7 @@ import { hourMs, type UsageRow } from "../admission/usage-counts.ts";
 import type { Names } from "../authorization/access.ts";
 import { indexCatalogs, type MetricEntry } from "../catalog-index.ts";
 import type { UsageReader } from "../metrics-api.ts";
-import { useName } from "../planning/metric-uses.ts";
+import { useName } from "../admission/cost.ts";
 import { formatTime } from "../request/time.ts";
 import { maySeeUsage, scanUsage, type UsageView } from "./read-usage.ts";
 import type { UsageStore } from "./usage-message.ts";
