@@ -79,6 +79,8 @@ export function correctedCounts(
 ): EventCounts | undefined {
   const whole = countsOf(all);
   if (whole === undefined || left.length === 0) return whole;
+  // The parts of a window that corrections leave out entirely do not add up to it: stores extrapolate each.
+  if (isCoveredBy(all, left)) return { total: 0, good: 0 };
   const parts = left.flatMap((part) => countsOf(part) ?? []);
   const without = (count: (events: EventCounts) => number): number =>
     parts.reduce((rest, part) => rest - count(part), count(whole));
@@ -168,6 +170,11 @@ function enclosing(spans: readonly Interval[]): Interval {
 function overlap(one: Interval, other: Interval): readonly Interval[] {
   const common = { fromMs: Math.max(one.fromMs, other.fromMs), toMs: Math.min(one.toMs, other.toMs) };
   return common.fromMs < common.toMs ? [common] : [];
+}
+
+/** Tests if parts that do not overlap fill an interval. */
+function isCoveredBy({ fromMs, toMs }: Interval, parts: readonly Interval[]): boolean {
+  return parts.reduce((sum, part) => sum + part.toMs - part.fromMs, 0) === toMs - fromMs;
 }
 
 function isWithin(inner: Interval, outer: Interval): boolean {

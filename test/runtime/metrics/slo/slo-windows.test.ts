@@ -3,7 +3,12 @@ import { describe, expect, test } from "vitest";
 import type { SloConfig } from "../../../../crds/config.ts";
 import type { Interval } from "../../../../crds/time-zone.ts";
 import { firstPointMs } from "../../../../runtime/metrics/request/window.ts";
-import { appliedCorrections, placeOf, sloWindows } from "../../../../runtime/metrics/slo/slo-windows.ts";
+import {
+  appliedCorrections,
+  correctedCounts,
+  placeOf,
+  sloWindows,
+} from "../../../../runtime/metrics/slo/slo-windows.ts";
 
 type Correction = NonNullable<SloConfig["corrections"]>[number];
 
@@ -166,6 +171,27 @@ describe("windows with corrections", () => {
     );
     expect({ reads: reads.length, left: windows[0]?.left }).toEqual({ reads: 1, left: [] });
   });
+});
+
+test("a window that corrections leave out has no events, however stores extrapolate its parts", () => {
+  const corrections = [{ reason: "closed", from: text(endMs - 90 * dayMs), to: text(endMs + dayMs) }];
+  const spans = [5, 4].map((days) => ({ fromMs: endMs - (days + 1) * dayMs, toMs: endMs - days * dayMs }));
+  const { windows } = sloWindows(
+    withCorrections(corrections),
+    [...spans, { fromMs: endMs - 30 * dayMs, toMs: endMs }],
+    stepSeconds,
+  );
+  const extrapolated = ({ fromMs, toMs }: Interval) => {
+    const total = (toMs - fromMs) / 1_000 - 7;
+    return { total, good: total - 3 };
+  };
+  expect(windows.map((window) => correctedCounts(window, extrapolated))).toEqual(
+    windows.map(() => ({ total: 0, good: 0 })),
+  );
+  const [first] = windows;
+  if (first === undefined) throw new Error("no window");
+  const half = { fromMs: first.all.fromMs, toMs: first.all.fromMs + dayMs / 2 };
+  expect(correctedCounts({ ...first, left: [half] }, extrapolated)).toEqual({ total: 43_200, good: 43_200 });
 });
 
 test("an applied correction says what it excludes and whether it is active at the end of the window", () => {
