@@ -73,6 +73,9 @@ export function importedSlos(file: string, text: string): Imported {
     const note = (field: string, reason: string): void =>
       void unexpressed.push({ line: document.lineOf(field), field, reason });
     try {
+      const first = known.find(({ kind, name }) => kind === "SLO" && name === document.name);
+      if (document.kind === "SLO" && first !== document)
+        throw new Rejected("metadata.name", "another SLO has the same name");
       return convertDocument(document, known, note);
     } catch (error) {
       if (!(error instanceof Rejected)) throw error;
@@ -102,15 +105,18 @@ function convertDocument(document: OpenSloDocument, all: readonly OpenSloDocumen
 }
 
 function sloOf(document: OpenSloDocument, all: readonly OpenSloDocument[], note: Note): Slo {
-  const { value, name } = document;
+  const { value } = document;
   noteOthers(value, note);
   const indicator = indicatorOf(value, all);
   const windowDays = daysOf(value);
   const title = at(value, "metadata.displayName");
   const objective = onlyObject(value, "spec.objectives");
-  const { target = percentOf(objective["targetPercent"]) } = objective;
+  const percent = percentOf(objective["targetPercent"]);
+  const { target = percent } = objective;
+  if (percent !== undefined && percent !== target)
+    throw new Rejected("spec.objectives[0].targetPercent", "it differs from target");
   const slo: Slo = {
-    name,
+    name: at(value, "metadata.name"),
     ...(title === undefined ? {} : { title }),
     domain: at(value, "spec.service"),
     ...indicator.fields,

@@ -208,6 +208,29 @@ describe("an import", () => {
   });
 });
 
+describe("an import of contradictions", () => {
+  test.each<[says: string, text: string, field: string, reason: string, slos: number]>([
+    [
+      "two targets that differ",
+      usual.replace("targetPercent: 99.5", "target: 0.9\n      targetPercent: 99.5"),
+      "spec.objectives[0].targetPercent",
+      "it differs from target",
+      0,
+    ],
+    ["a second SLO of one name", `${usual}\n---\n${usual}`, "metadata.name", "another SLO has the same name", 1],
+    ["an SLO without a name", usual.replace("name: login", "namespace: x"), "spec", "name: name is required", 0],
+  ])("lists %s", (_says, text, field, reason, count) => {
+    const { slos, unexpressed } = importedSlos("slos.yaml", text);
+    expect(unexpressed.map((one) => [one.field, one.reason])).toContainEqual([field, reason]);
+    expect(slos).toHaveLength(count);
+  });
+
+  test("accepts two targets that are equal", () => {
+    const text = usual.replace("targetPercent: 99.5", "target: 0.995\n      targetPercent: 99.5");
+    expect(importedSlos("slos.yaml", text)).toMatchObject({ slos: [{ objective: 0.995 }], unexpressed: [] });
+  });
+});
+
 describe("heliograph import openslo and export openslo", () => {
   test("are inverse for the examples, and list what is not expressed by exit code 1", async () => {
     const folder = await temporaryFolder("openslo");
