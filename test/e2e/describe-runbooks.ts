@@ -75,6 +75,7 @@ export function describeRunbooks(suite: () => Suite): void {
     });
 
     afterAll(async () => {
+      await suite().user.kubectl(["delete", "--ignore-not-found", "metriccatalog/backlog"]);
       await api?.close();
       await folder?.remove();
     });
