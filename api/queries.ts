@@ -50,6 +50,7 @@ export const filterValuesMax = 50;
 export const rankedSeriesMax = 2_000;
 /** Values of the window that series are ranked by. */
 export const rankings = ["max", "avg", "last"] as const;
+export type Rankings = typeof rankings;
 export const rankOrders = ["desc", "asc"] as const;
 /** Longest name and longest value of a parameter, in characters. */
 export const textLengthMax = 200;

@@ -5,6 +5,12 @@ export interface ChartSeries {
   readonly points: readonly (readonly [atMs: number, value: number | null])[];
   /** @default "line" */
   readonly kind?: "line" | "area" | "bars";
+  /** Index of its colour. @default its place among the series */
+  readonly color?: number;
+  /** True for a line of an earlier window. @default false */
+  readonly isDashed?: boolean;
+  /** Changes since an earlier window by their times, as text. @default the series is not compared */
+  readonly changes?: ReadonlyMap<number, string>;
 }
 
 /** Columns that share their times, as a chart draws and a table lists them. */
@@ -12,6 +18,19 @@ export interface ChartColumns {
   readonly timesMs: readonly number[];
   /** One column for each series, as long as the times. */
   readonly values: readonly (readonly (number | null)[])[];
+}
+
+/** Number of colours `--series-N` of the style sheet. */
+export const seriesColors = 8;
+
+/** The class of the mark of a series in a legend. @param index its place among the series */
+export function swatchOf(series: ChartSeries, index: number): string {
+  return `swatch series-${colorOf(series, index)}${series.isDashed === true ? " dashed" : ""}`;
+}
+
+/** The number of the colour of a series, from 1. */
+export function colorOf({ color }: ChartSeries, index: number): number {
+  return ((color ?? index) % seriesColors) + 1;
 }
 
 /** Puts series with times of their own side by side. */

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { DataTable } from "../components/data-table.tsx";
 import { formatNumber } from "../components/format.ts";
 import { useFormatTime, usePreferences } from "../components/preferences.tsx";
-import { alignSeries, describeSeries, type ChartColumns, type ChartSeries } from "./chart-data.ts";
+import { alignSeries, describeSeries, swatchOf, type ChartColumns, type ChartSeries } from "./chart-data.ts";
 import type { Drawing, TimeSpan } from "./draw-chart.ts";
 import { LegendTable } from "./legend-table.tsx";
 
@@ -134,11 +134,12 @@ function Legend({ series, columns, format, point }: PartProps & { readonly point
   return (
     <div class="legend">
       <ul class="plain">
-        {series.map(({ label }, index) => {
+        {series.map((one, index) => {
+          const { label } = one;
           const value = point === null ? undefined : columns.values[index]?.[point];
           return (
             <li key={label}>
-              <span class={`swatch series-${(index % 8) + 1}`} /> {label}
+              <span class={swatchOf(one, index)} /> {label}
               {value === undefined || value === null ? "" : ` ${format(value)}`}
             </li>
           );
@@ -151,20 +152,30 @@ function Legend({ series, columns, format, point }: PartProps & { readonly point
 
 const rowsMax = 500;
 
+interface TableRow {
+  readonly atMs: number;
+  readonly index: number;
+}
+
 function ChartTable({ title, series, columns, format }: PartProps & { readonly title: string }): JSX.Element {
   const formatTime = useFormatTime();
   const rows = columns.timesMs.map((atMs, index) => ({ atMs, index })).slice(-rowsMax);
-  const shown = series.map(({ label }, column) => ({
-    header: label,
-    isNumber: true,
-    cell: ({ index }: { readonly index: number }) => {
-      const value = columns.values[column]?.[index] ?? null;
-      return value === null ? "–" : format(value);
-    },
-  }));
+  const shown = series.flatMap(({ label, changes }, column) => {
+    const values = {
+      header: label,
+      isNumber: true,
+      cell: ({ index }: TableRow) => {
+        const value = columns.values[column]?.[index] ?? null;
+        return value === null ? "–" : format(value);
+      },
+    };
+    if (changes === undefined) return [values];
+    const cell = ({ atMs }: TableRow): string => changes.get(atMs) ?? "–";
+    return [values, { header: `${label}, change`, isNumber: true, cell }];
+  });
   const time = {
     header: "Time",
-    cell: ({ atMs }: { readonly atMs: number }) => formatTime(new Date(atMs).toISOString()),
+    cell: ({ atMs }: TableRow) => formatTime(new Date(atMs).toISOString()),
   };
   const omitted = columns.timesMs.length - rows.length;
   return (

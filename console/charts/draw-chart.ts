@@ -1,7 +1,7 @@
 // Draws by uPlot. Loaded with the first chart that is seen.
 import Plot from "uplot";
 import type { TimeZone } from "../components/format.ts";
-import { axisLabels, type ChartColumns, type ChartSeries } from "./chart-data.ts";
+import { axisLabels, type ChartColumns, type ChartSeries, colorOf, seriesColors } from "./chart-data.ts";
 
 /** A part of the time axis, Unix milliseconds. */
 export interface TimeSpan {
@@ -35,8 +35,6 @@ export interface DrawOptions {
 /** A drawn chart. */
 export type Drawing = ReturnType<typeof drawChart>;
 
-/** Number of colours `--series-N` of the style sheet. */
-export const seriesColors = 8;
 const axisPxMin = 48;
 const axisPxMax = 120;
 /** Of a character of a label, at most. */
@@ -46,6 +44,7 @@ const labelPx = 20;
 const dragPxMin = 6;
 const barShare = 0.7;
 const pointPx = 5;
+const dashPx = [6, 4];
 
 /** Draws a chart in the colours of the style sheet. */
 export function drawChart(options: DrawOptions) {
@@ -83,7 +82,7 @@ export function drawChart(options: DrawOptions) {
       series: [
         {},
         ...series.map((one, index) => ({
-          ...lineOf(one, color(`--series-${(index % seriesColors) + 1}`)),
+          ...lineOf(one, color(`--series-${colorOf(one, index)}`)),
           show: !hidden.has(one.label),
         })),
       ],
@@ -131,12 +130,13 @@ const timeLabels: Plot.Axis.Values = [
   [0.001, "{HH}:{mm}:{ss}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
 ];
 
-function lineOf({ label, kind = "line" }: ChartSeries, stroke: string): Plot.Series {
+function lineOf({ label, kind = "line", isDashed = false }: ChartSeries, stroke: string): Plot.Series {
   const bars = Plot.paths.bars?.({ size: [barShare, Number.POSITIVE_INFINITY] });
   return {
     label,
     stroke,
-    width: 2,
+    width: isDashed ? 1 : 2,
+    ...(isDashed ? { dash: dashPx } : {}),
     // Lines need two values side by side: one between gaps is a point.
     points: { show: true, size: pointPx, fill: stroke, filter: lonePoints },
     ...(kind === "line" ? {} : { fill: kind === "bars" ? stroke : `color-mix(in srgb, ${stroke} 20%, transparent)` }),

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { ChartColumns, ChartSeries } from "./chart-data.ts";
+import { type ChartColumns, type ChartSeries, swatchOf } from "./chart-data.ts";
 
 interface LegendTableProps {
   readonly series: readonly ChartSeries[];
@@ -17,6 +17,11 @@ interface LegendTableProps {
 export function LegendTable({ series, columns, format, point, hidden, onHidden }: LegendTableProps): JSX.Element {
   const stats = useMemo(() => series.map(statsOf), [series]);
   const all = series.map(({ label }) => label);
+  const isCompared = series.some(({ changes }) => changes !== undefined);
+  const headers = ["Min", "Max", "Mean", "Last", ...(isCompared ? ["Change"] : []), "At pointer"];
+  // Next to the name of a series, a narrow screen has room for two figures.
+  const classOf = (header: string): string =>
+    ["Last", isCompared ? "Change" : "Max"].includes(header) ? "number" : "number wide-only";
   const text = (value: number | null | undefined): string =>
     value === null || value === undefined ? "–" : format(value);
   return (
@@ -26,17 +31,26 @@ export function LegendTable({ series, columns, format, point, hidden, onHidden }
         <thead>
           <tr>
             <th scope="col">Series</th>
-            {["Min", "Max", "Mean", "Last", "At pointer"].map((header) => (
-              <th key={header} scope="col" class="number">
+            {headers.map((header) => (
+              <th key={header} scope="col" class={classOf(header)}>
                 {header}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {series.map(({ label }, index) => {
+          {series.map((one, index) => {
+            const { label } = one;
             const { min, max, mean, last } = stats[index] ?? {};
             const pointed = point === null ? undefined : columns.values[index]?.[point];
+            const figures: Readonly<Record<string, string>> = {
+              Min: text(min),
+              Max: text(max),
+              Mean: text(mean),
+              Last: text(last),
+              Change: lastChangeOf(one) ?? "–",
+              "At pointer": text(pointed),
+            };
             return (
               <tr key={label} class={hidden.has(label) ? "hidden-series" : ""}>
                 <th scope="row">
@@ -47,12 +61,12 @@ export function LegendTable({ series, columns, format, point, hidden, onHidden }
                     title="Shift-click shows only this series"
                     onClick={({ shiftKey }) => onHidden(toggleSeries(hidden, { label, all, only: shiftKey }))}
                   >
-                    <span class={`swatch series-${(index % 8) + 1}`} /> {label}
+                    <span class={swatchOf(one, index)} /> {label}
                   </button>
                 </th>
-                {[min, max, mean, last, pointed].map((value, column) => (
-                  <td key={column} class="number">
-                    {text(value)}
+                {headers.map((header) => (
+                  <td key={header} class={classOf(header)}>
+                    {figures[header]}
                   </td>
                 ))}
               </tr>
@@ -62,6 +76,12 @@ export function LegendTable({ series, columns, format, point, hidden, onHidden }
       </table>
     </div>
   );
+}
+
+/** The change of the last value since the earlier window; undefined if there is none. */
+export function lastChangeOf({ points, changes }: Pick<ChartSeries, "points" | "changes">): string | undefined {
+  const last = points.findLast(([, value]) => value !== null);
+  return last === undefined ? undefined : changes?.get(last[0]);
 }
 
 /** Figures of a series over the time that a chart shows. */

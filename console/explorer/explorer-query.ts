@@ -1,7 +1,7 @@
 import type { DurationUnit } from "../../api/documents.ts";
 import type { CheaperQuery } from "../../api/quotas.ts";
 import { linkTime } from "../router/link-time.ts";
-import { changedQuery } from "../router/place.ts";
+import { changedQuery, type QueryChange } from "../router/place.ts";
 
 /** The query in the address of the page. */
 export interface ExplorerQuery {
@@ -19,6 +19,13 @@ export interface ExplorerQuery {
   /** Empty: the server's choice. */
   readonly step: string;
   readonly downsample: string;
+  /** Number of the top series; empty: all series. */
+  readonly top: string;
+  /** What they are ranked by, and in which order; empty: the highest maximum first. */
+  readonly by: string;
+  readonly order: string;
+  /** Time to an earlier window, such as `1d`; empty: none. */
+  readonly compare: string;
   /** From 1. */
   readonly page: number;
   /** False for a dry run, which reads the plan only. */
@@ -51,6 +58,32 @@ export function secondsOf(duration: string): number | undefined {
   return count === undefined || seconds === undefined ? undefined : Number(count) * seconds;
 }
 
+/** A duration with spaces: `1 w`, `1 h 30 min`. */
+export function durationText(duration: string): string {
+  return duration
+    .replaceAll(/(\d+)([a-z]+)/gu, (_all, count, unit) => `${count} ${unit === "m" ? "min" : unit} `)
+    .trim();
+}
+
+const [byDefault, orderDefault] = ["max", "desc"];
+
+/** A ranking as the value of one choice; empty for all series. */
+export function rankingValue({ top, by, order }: Pick<ExplorerQuery, "top" | "by" | "order">): string {
+  return top === "" ? "" : [top, order || orderDefault, by || byDefault].join(",");
+}
+
+/** The value of a ranking in words: `5 highest by max`. */
+export function rankingText(value: string): string {
+  const [top, order, by] = value.split(",");
+  return `${top} ${order === "asc" ? "lowest" : "highest"} by ${by}`;
+}
+
+/** The change of the address that ranks by the value of a choice. Defaults are left out. */
+export function rankingChange(value: string): QueryChange {
+  const [top = "", order = "", by = ""] = value.split(",");
+  return { top, order: order === orderDefault ? "" : order, by: by === byDefault ? "" : by };
+}
+
 /** Reads the query of an address. Values that no form writes are kept, and the server checks them. */
 export function explorerQuery(query: URLSearchParams): ExplorerQuery {
   const get = (name: string): string => query.get(name) ?? "";
@@ -72,6 +105,10 @@ export function explorerQuery(query: URLSearchParams): ExplorerQuery {
     to,
     step: get("step"),
     downsample: get("downsample"),
+    top: get("top"),
+    by: get("by"),
+    order: get("order"),
+    compare: get("compare"),
     page: Math.max(1, Math.trunc(Number(get("page"))) || 1),
     runs: get("run") !== "0",
     refresh: isSpan && refreshIntervals.some(({ name }) => name === get("refresh")) ? get("refresh") : "",
@@ -95,7 +132,7 @@ export function timesOf(
 
 /** The parameters of the API, `?metric=…`, for `/v1/metrics/query` and `/v1/metrics/plan`. */
 export function queryText(request: ExplorerQuery, nowMs: number): string {
-  const { metric, agg, filters, groupBy, step, downsample, page } = request;
+  const { metric, agg, filters, groupBy, step, downsample, top, by, order, compare, page } = request;
   const named = Object.entries(filters).map(([label, value]) => [`filter[${label}]`, value] as const);
   return changedQuery(new URLSearchParams(), {
     metric,
@@ -105,6 +142,10 @@ export function queryText(request: ExplorerQuery, nowMs: number): string {
     ...timesOf(request, nowMs),
     step,
     downsample,
+    top,
+    by,
+    order,
+    compare,
     limit: String(seriesShown),
     page: page === 1 ? "" : String(page),
   });

@@ -49,7 +49,8 @@ function withoutExpression(plan: PlanAnswer | undefined): string {
   if (plan === undefined) return "Not known yet.";
   const { refusal } = plan;
   if (refusal !== null) return `Not available: the query is rejected. ${refusal.title}: ${refusal.detail}`;
-  return "Not available: this combination of metric, aggregation and downsample has no equivalent in PromQL.";
+  const parts = "metric, aggregation, downsample, top series and earlier window";
+  return `Not available: this combination of ${parts} has no equivalent in PromQL.`;
 }
 
 /** A word of a POSIX shell, whatever characters it has. */

@@ -1,11 +1,18 @@
-import type { Downsamples } from "../../api/queries.ts";
+import type { Downsamples, QueryMeta, Rankings } from "../../api/queries.ts";
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { JSX } from "preact";
 import { choicesOf, isPlaceLabel, placeLabels, type PlaceLabel } from "../api/choices.ts";
 import { useSession } from "../api/session-context.ts";
 import type { QueryChange } from "../router/place.ts";
 import { useQueryState } from "../router/router.tsx";
-import { secondsOf, type ExplorerQuery } from "./explorer-query.ts";
+import {
+  durationText,
+  rankingChange,
+  rankingText,
+  rankingValue,
+  secondsOf,
+  type ExplorerQuery,
+} from "./explorer-query.ts";
 import { FilterInput } from "./filter-input.tsx";
 
 interface QueryFormProps {
@@ -17,6 +24,15 @@ interface QueryFormProps {
 
 const steps = ["10s", "15s", "30s", "1m", "5m", "15m", "1h", "6h", "1d"];
 const downsamples: Downsamples = ["1m", "5m", "1h"];
+/** Fewer than a page has, which also shows the sum of the others. */
+const tops = ["3", "5", "10"];
+type Ranking = NonNullable<QueryMeta["top"]>;
+const rankings: Rankings = ["max", "avg", "last"];
+const orders: readonly Ranking["order"][] = ["desc", "asc"];
+const rankedBy = rankings.flatMap((by) =>
+  orders.flatMap((order) => tops.map((top) => rankingValue({ top, by, order }))),
+);
+const earlier = ["1h", "1d", "1w"];
 
 /** The parameters of a query. Its buttons write them to the address. */
 export function QueryForm({ entry, entries, request, nowMs }: QueryFormProps): JSX.Element {
@@ -46,6 +62,14 @@ export function QueryForm({ entry, entries, request, nowMs }: QueryFormProps): J
         </Choice>
       </div>
       <div class="query-form-row">
+        <div class="query-form-choices">
+          <Choice name="top" label="Top series" value={rankingValue(request)} none="All" text={rankingText}>
+            {withValue(rankedBy, rankingValue(request))}
+          </Choice>
+          <Choice name="compare" label="Compare with" value={request.compare} none="Nothing" text={earlierText}>
+            {withValue(earlier, request.compare)}
+          </Choice>
+        </div>
         <GroupBy entry={entry} request={request} />
         <div class="actions">
           <button type="submit" class="primary">
@@ -84,7 +108,8 @@ function AggregationChoice({ entry, agg }: { readonly entry: CatalogEntry; reado
 
 /** The address after another metric was picked: its tenant, region and time range stay. */
 function otherMetric(metric: string): QueryChange {
-  return { metric, agg: null, group_by: null, step: null, downsample: null, page: null, run: null, hide: null };
+  const choices = { agg: null, group_by: null, step: null, downsample: null, top: null, by: null, order: null };
+  return { metric, ...choices, compare: null, page: null, run: null, hide: null };
 }
 
 function changeOf(values: FormData, { labels }: CatalogEntry): QueryChange {
@@ -93,7 +118,8 @@ function changeOf(values: FormData, { labels }: CatalogEntry): QueryChange {
     return typeof value === "string" ? value.trim() : "";
   };
   return {
-    ...Object.fromEntries(["agg", "step", "downsample", "run"].map((name) => [name, text(name)])),
+    ...Object.fromEntries(["agg", "step", "downsample", "compare", "run"].map((name) => [name, text(name)])),
+    ...rankingChange(text("top")),
     ...Object.fromEntries(labels.map((label) => [`filter[${label}]`, text(`filter[${label}]`)])),
     group_by: labels.filter((label) => values.getAll("group_by").includes(label)).join(","),
     page: null,
@@ -127,6 +153,10 @@ function noneOf(label: PlaceLabel, choices: readonly string[]): string {
   if (label !== "tenant") return "All";
   const [only, ...others] = choices;
   return only !== undefined && others.length === 0 ? `${only} (default)` : "Choose";
+}
+
+function earlierText(compare: string): string {
+  return `${durationText(compare)} earlier`;
 }
 
 function stepsOf({ min_step: minStep }: CatalogEntry): readonly string[] {
@@ -173,10 +203,12 @@ interface ChoiceProps {
   readonly value: string;
   /** Text of the choice without a value. @default there is none */
   readonly none?: string;
+  /** Text of a value. @default the value */
+  readonly text?: (value: string) => string;
   readonly children: readonly string[];
 }
 
-function Choice({ name, label, value, none, children }: ChoiceProps): JSX.Element {
+function Choice({ name, label, value, none, text = String, children }: ChoiceProps): JSX.Element {
   return (
     <label>
       <span>{label}</span>
@@ -184,7 +216,7 @@ function Choice({ name, label, value, none, children }: ChoiceProps): JSX.Elemen
         {none === undefined ? null : <option value="">{none}</option>}
         {children.map((one) => (
           <option key={one} value={one}>
-            {one}
+            {text(one)}
           </option>
         ))}
       </select>

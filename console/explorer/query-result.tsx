@@ -8,7 +8,7 @@ import { Empty } from "../components/empty.tsx";
 import { formatCount, formatNumber, formatSeconds } from "../components/format.ts";
 import { useFormatTime } from "../components/preferences.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
-import { secondsOf, type ExplorerQuery } from "./explorer-query.ts";
+import { durationText, secondsOf, type ExplorerQuery } from "./explorer-query.ts";
 import { costOf, endsNow, freshnessOf } from "./cost-of.ts";
 import { axisUnit, formatOfUnit, pointCountOf, shownSeries } from "./shown-series.ts";
 import { windowChange, windowOf } from "./time-window.ts";
@@ -28,7 +28,7 @@ const chartPx = 320;
 export function QueryResult({ entry, request, response, headers, atMs }: QueryResultProps): JSX.Element {
   const state = useQueryState();
   const formatTime = useFormatTime();
-  const series = useMemo(() => shownSeries(response), [response]);
+  const series = useMemo(() => shownSeries(response, entry.unit), [response, entry.unit]);
   const format = useMemo(() => formatOfUnit(entry.unit), [entry.unit]);
   const hidden = useMemo(() => new Set(state.query.getAll("hide")), [state.query]);
   const { meta } = response;
@@ -60,15 +60,35 @@ export function QueryResult({ entry, request, response, headers, atMs }: QueryRe
       />
       <SeriesPages meta={meta} />
       <p class="quiet">{figuresText({ request, response, headers, atMs })}</p>
+      {(meta.top?.metrics ?? []).map(({ metric, omitted, reason }) =>
+        reason === undefined || omitted === 0 ? null : (
+          <p key={metric} class="hint">
+            {formatCount(omitted, "series", "series")} not among the top: {reason}
+          </p>
+        ),
+      )}
       {meta.hints === undefined ? null : <p class="hint">{meta.hints.join(" ")}</p>}
     </>
   );
 }
 
 /** Marks a chart that lacks data of regions, which may be too low for them. */
-function Incomplete({ meta: { regions } }: { readonly meta: QueryAnswer["meta"] }): JSX.Element | null {
-  const missing = regions.filter(({ state }) => state !== "ok").map(({ region }) => region);
-  return missing.length === 0 ? null : <Badge state="partial" label={`Incomplete: ${missing.join(", ")}`} />;
+function Incomplete({ meta: { regions, compare } }: { readonly meta: QueryAnswer["meta"] }): JSX.Element {
+  const earlier = compare === undefined ? "" : `, ${durationText(compare.shift)} earlier`;
+  const windows = [
+    { name: "Incomplete", read: regions },
+    { name: `Incomplete${earlier}`, read: compare?.regions ?? [] },
+  ];
+  return (
+    <>
+      {windows.map(({ name, read }, index) => {
+        const missing = read.filter(({ state }) => state !== "ok").map(({ region }) => region);
+        return missing.length === 0 ? null : (
+          <Badge key={index} state="partial" label={`${name}: ${missing.join(", ")}`} />
+        );
+      })}
+    </>
+  );
 }
 
 function figuresText({ request, response, headers, atMs }: Omit<QueryResultProps, "entry">): string {

@@ -1,18 +1,50 @@
 import type { QueryAnswer, QueryItem } from "../../api/queries.ts";
 import type { ChartSeries } from "../charts/chart-data.ts";
 import { formatMs } from "../components/format.ts";
-import { secondsOf } from "./explorer-query.ts";
+import { durationText, secondsOf } from "./explorer-query.ts";
 
 /** A difference of times that is no gap yet: steps of a store may begin a little late. */
 const gapFactor = 1.5;
 
-/** The series of an response with a null in each gap, so that no line is drawn over it. */
-export function shownSeries({ data, meta }: QueryAnswer): readonly ChartSeries[] {
+/**
+ * The series of a response with a null in each gap, so that no line is drawn over it. Each is followed by its points of
+ * the earlier window, if there are any. @param unit of the values
+ */
+export function shownSeries({ data, meta }: QueryAnswer, unit: string): readonly ChartSeries[] {
   const stepMs = (secondsOf(meta.step) ?? 0) * 1_000;
-  return data.map((item) => ({ label: seriesLabel(item), points: withGaps(item, stepMs) }));
+  return data.flatMap((item, index): readonly ChartSeries[] => {
+    const label = seriesLabel(item);
+    const own: ChartSeries = { label, points: withGaps(item.points, stepMs), color: index };
+    const { previous = [] } = item;
+    if (meta.compare === undefined) return [own];
+    const before = `${label}, ${durationText(meta.compare.shift)} earlier`;
+    const earlier = { label: before, points: withGaps(previous, stepMs), color: index, isDashed: true };
+    return [{ ...own, changes: changesOf(item, unit) }, ...(previous.length === 0 ? [] : [earlier])];
+  });
 }
 
-function withGaps({ points }: QueryItem, stepMs: number): ChartSeries["points"] {
+function changesOf({ points, change = [] }: QueryItem, unit: string): ReadonlyMap<number, string> {
+  return new Map(
+    points.flatMap(([at], index) => {
+      const [absolute, relative] = change[index] ?? [null, null];
+      return absolute === null ? [] : [[Date.parse(at), changeText(absolute, relative, unit)] as const];
+    }),
+  );
+}
+
+/** A change with its sign: `+12 (+4.5%)`. Shares change by percentage points. */
+function changeText(absolute: number, relative: number | null, unit: string): string {
+  const format = formatOfUnit(unit);
+  const size = unit === "ratio" ? `${small.format(absolute * 100)} pp` : format(absolute);
+  const share = relative === null ? "" : ` (${signed(relative, shares.format(relative))})`;
+  return `${signed(absolute, size)}${share}`;
+}
+
+function signed(value: number, text: string): string {
+  return value > 0 ? `+${text}` : text;
+}
+
+function withGaps(points: QueryItem["points"], stepMs: number): ChartSeries["points"] {
   const shown: [number, number | null][] = [];
   let beforeMs: number | undefined;
   for (const [at, value] of points) {
@@ -26,7 +58,8 @@ function withGaps({ points }: QueryItem, stepMs: number): ChartSeries["points"] 
 }
 
 /** The labels of a series, `region=eu, psp=north`; its metric without labels. */
-export function seriesLabel({ metric, labels }: Pick<QueryItem, "metric" | "labels">): string {
+export function seriesLabel({ metric, labels, other }: Pick<QueryItem, "metric" | "labels" | "other">): string {
+  if (other !== undefined) return `${other} others`;
   const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   return named.length === 0 ? metric : named.join(", ");
 }

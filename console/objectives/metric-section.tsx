@@ -40,7 +40,7 @@ export function MetricSection({ objective }: { readonly objective: Slo }): JSX.E
 }
 
 function MetricChart({ response, unit }: { readonly response: QueryAnswer; readonly unit: string }): JSX.Element {
-  const series = useMemo(() => shownSeries(response), [response]);
+  const series = useMemo(() => shownSeries(response, unit), [response, unit]);
   const format = useMemo(() => formatOfUnit(unit), [unit]);
   const { meta } = response;
   if (series.length === 0) return <Empty title="No series" why="No store has samples of the metric in this window." />;

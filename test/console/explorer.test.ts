@@ -3,6 +3,8 @@ import { foundEntries } from "../../console/explorer/catalog-table.tsx";
 import { clientsText } from "../../console/preview/query-effect.tsx";
 import { readersOf } from "../../console/explorer/metric-usage.ts";
 import type { QueryAnswer } from "../../api/queries.ts";
+import { type ChartSeries, colorOf, swatchOf } from "../../console/charts/chart-data.ts";
+import { lastChangeOf } from "../../console/charts/legend-table.tsx";
 import { endsNow, freshnessOf } from "../../console/explorer/cost-of.ts";
 import { costText } from "../../console/explorer/plan-facts.tsx";
 import { execFileSync } from "node:child_process";
@@ -12,8 +14,12 @@ import {
   explorerQuery,
   cheaperChange,
   cheaperWords,
+  durationText,
   labelValuesPath,
   queryText,
+  rankingChange,
+  rankingText,
+  rankingValue,
 } from "../../console/explorer/explorer-query.ts";
 import { curlLine, inShell, promqlLine } from "../../console/explorer/export-panel.tsx";
 import { formatOfUnit, seriesLabel, shownSeries } from "../../console/explorer/shown-series.ts";
@@ -54,6 +60,12 @@ describe("the query of an address", () => {
     ],
   ])("%s", (address, parameters) => {
     expect(textOf(address)).toEqual(parameters);
+  });
+
+  test("has a ranking and an earlier window, if the address has them", () => {
+    const compared = { top: "5", by: "avg", order: "asc", compare: "1d" };
+    expect(textOf(`metric=a&${new URLSearchParams(compared)}`)).toMatchObject(compared);
+    for (const name of Object.keys(compared)) expect(textOf("metric=a")).not.toHaveProperty(name);
   });
 
   test("holds any value as one parameter", () => {
@@ -169,6 +181,7 @@ test("a gap is a gap: no line is drawn over it, and it is never zero", () => {
       [at(7), 3],
       [at(8), 4],
     ]),
+    "ms",
   );
   expect(series?.points.map(([atMs, value]) => [(atMs - nowMs) / 60_000, value])).toEqual([
     [1, 1],
@@ -233,4 +246,116 @@ test("the newest sample has an age only in a range that ends now", () => {
   expect(endsNow({ range: "3d" }, nowMs - 1_800_000, nowMs)).toBe(true);
   expect(endsNow({ range: "" }, nowMs - 30_000, nowMs)).toBe(true);
   expect(endsNow({ range: "" }, nowMs - 3_600_000, nowMs)).toBe(false);
+});
+
+const comparison = (unit: string): readonly ChartSeries[] => {
+  const at = (minute: number): string => new Date(nowMs + minute * 60_000).toISOString();
+  const own = {
+    points: [
+      [at(1), 3],
+      [at(2), 1.5],
+    ],
+    change: [
+      [1, 0.5],
+      [-0.5, null],
+    ],
+  };
+  const earlier = { points: [], change: [], previous: [[at(1), 7]] };
+  const data = [
+    {
+      metric: "lag",
+      labels: { service: "a" },
+      ...own,
+      previous: [
+        [at(1), 2],
+        [at(3), 2],
+      ],
+    },
+    { metric: "lag", labels: { service: "b" }, ...earlier },
+    { metric: "lag", labels: {}, points: [[at(1), 9]], change: [[null, null]], previous: [], other: 4 },
+  ];
+  const meta = { step: "1m", compare: { shift: "1w" } };
+  return shownSeries({ data, meta } as unknown as QueryAnswer, unit);
+};
+
+describe("a comparison with an earlier window", () => {
+  test("has a dashed line after each series, in its colour, with gaps of its own", () => {
+    const lines = comparison("messages").map((one, index) => [
+      one.label,
+      colorOf(one, index),
+      swatchOf(one, index),
+      one.points.map(([, value]) => value),
+    ]);
+    expect(lines).toEqual([
+      ["service=a", 1, "swatch series-1", [3, 1.5]],
+      ["service=a, 1 w earlier", 1, "swatch series-1 dashed", [2, null, 2]],
+      ["service=b", 2, "swatch series-2", []],
+      ["service=b, 1 w earlier", 2, "swatch series-2 dashed", [7]],
+      ["4 others", 3, "swatch series-3", [9]],
+    ]);
+  });
+
+  test.each([
+    ["messages", ["+1 (+50%)", "-0.5"]],
+    ["ms", ["+1 ms (+50%)", "-0.5 ms"]],
+    ["ratio", ["+100 pp (+50%)", "-50 pp"]],
+  ])("has the changes of values in %s, and of the last one", (unit, changes) => {
+    const [own, earlier, onlyEarlier] = comparison(unit);
+    expect([...(own?.changes?.values() ?? [])]).toEqual(changes);
+    expect(lastChangeOf(own ?? { points: [] })).toBe(changes[1]);
+    expect(earlier?.changes).toBeUndefined();
+    expect(lastChangeOf(onlyEarlier ?? { points: [] })).toBeUndefined();
+  });
+
+  test("does not show a change that the last value lacks", () => {
+    expect([...(comparison("messages").at(-1)?.changes ?? [])]).toEqual([]);
+    expect(
+      lastChangeOf({
+        points: [
+          [1, 3],
+          [2, 4],
+          [3, null],
+        ],
+        changes: new Map([[1, "+1"]]),
+      }),
+    ).toBeUndefined();
+    expect(
+      lastChangeOf({
+        points: [
+          [1, 3],
+          [2, null],
+        ],
+        changes: new Map([[1, "+1"]]),
+      }),
+    ).toBe("+1");
+  });
+});
+
+test("series without a comparison have no changes and one line each", () => {
+  const [own, ...others] = shownSeries(answerOf([["2026-01-31T12:01:00.000Z", 1]]), "ms");
+  expect([own?.changes, others]).toEqual([undefined, []]);
+});
+
+test.each([
+  [{ top: "5", by: "", order: "" }, "5,desc,max", "5 highest by max"],
+  [{ top: "3", by: "avg", order: "" }, "3,desc,avg", "3 highest by avg"],
+  [{ top: "10", by: "last", order: "asc" }, "10,asc,last", "10 lowest by last"],
+])("the ranking %o is one choice, and comes back from it", (ranking, value, text) => {
+  expect(rankingValue(ranking)).toBe(value);
+  expect(rankingChange(value)).toEqual(ranking);
+  expect(rankingText(value)).toBe(text);
+});
+
+test("all series are the choice without a ranking, also after one", () => {
+  expect(rankingValue({ top: "", by: "avg", order: "asc" })).toBe("");
+  expect(rankingChange("")).toEqual({ top: "", by: "", order: "" });
+});
+
+test.each([
+  ["1w", "1 w"],
+  ["15m", "15 min"],
+  ["1h30m", "1 h 30 min"],
+  ["soon", "soon"],
+])("the duration %s is written %s", (duration, text) => {
+  expect(durationText(duration)).toBe(text);
 });

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, vi } from "vitest";
 import type { Page } from "playwright-core";
+import type { QueryAnswer } from "../../api/queries.ts";
 import type { PageAction } from "./console-visitor.ts";
 
 const dearQuery = "metric=auth_success_rate&range=1h&filter%5Btenant%5D=lumen&step=15s";
@@ -11,6 +12,12 @@ const quotaEdit = (name: string): string =>
   "spec: { class: C, limits: { maxSeries: 7 } }\n";
 
 /** What readers do on the pages of metrics, objectives, quotas and previews. */
+/** Columns of the legend that the screen has room for. */
+async function shownHeaders(page: Page): Promise<readonly string[]> {
+  const headers = page.locator(".legend-table thead th").filter({ visible: true });
+  return headers.allInnerTexts();
+}
+
 export const metricActions: readonly PageAction[] = [
   {
     name: "picks a metric of the catalog, runs it, and gets the points of the API as a chart and a table",
@@ -177,6 +184,50 @@ export const metricActions: readonly PageAction[] = [
       expect(titles).toBe("metric,region,timestamp,value");
       expect(lines.length).toBeGreaterThan(0);
       expect(lines).toHaveLength(await tableValues(page));
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "compares the top series with an earlier window, and saves them",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const path =
+        "/explorer?metric=cpu_util&filter%5Btenant%5D=lumen&group_by=service,component" +
+        "&range=15m&step=2m&compare=10m";
+      await visit(tab, { name: "compare", path, reader: "tenant", heading: "Explorer", sees: ["10 min earlier"] });
+      expect(await page.getByLabel("Compare with").inputValue()).toBe("10m");
+      await page.getByLabel("Top series").selectOption({ label: "3 highest by avg" });
+      const [answer] = await Promise.all([
+        page.waitForResponse((response) => response.url().includes("/v1/metrics/query?")),
+        page.getByRole("button", { name: "Run query" }).click(),
+      ]);
+      const { data } = (await answer.json()) as QueryAnswer;
+      expect(data.map(({ rank }) => rank)).toEqual([1, 2, 3]);
+      await page.getByText("not among the top: averages").waitFor();
+      const address = new URL(page.url()).searchParams;
+      expect(["top", "by", "order", "compare"].map((name) => address.get(name))).toEqual(["3", "avg", null, "10m"]);
+      expect(await page.locator(".legend-table .swatch.dashed").count()).toBe(data.length);
+      expect(await shownHeaders(page)).toEqual(["Series", "Min", "Max", "Mean", "Last", "Change", "At pointer"]);
+      const wide = page.viewportSize();
+      await page.setViewportSize({ width: 390, height: 844 });
+      expect(await shownHeaders(page)).toEqual(["Series", "Last", "Change"]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+      if (wide !== null) await page.setViewportSize(wide);
+      await page.getByText("Data table").click();
+      await page
+        .getByRole("columnheader", { name: /, change$/u })
+        .first()
+        .waitFor();
+      await page.getByRole("heading", { name: "Export" }).click();
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "Download CSV" }).click(),
+      ]);
+      const [titles] = (await readFile(await download.path(), "utf8")).split("\r\n");
+      expect(titles).toBe("metric,component,service,timestamp,value,rank,previous,change,change_ratio");
+      expect(await tab.audit()).toEqual([]);
       expect(tab.faults).toEqual([]);
       await tab.close();
     },
