@@ -1,5 +1,5 @@
 import { Problem, Time } from "./documents.ts";
-import { anyObject, count, either, flag, list, nullable, object, ref, text, type Static } from "./schema.ts";
+import { anyObject, count, either, flag, list, nullable, object, ref, text, words, type Static } from "./schema.ts";
 
 /** First segment of the types of operational events, which the program creates. Producers must not use it. */
 export const ownDomain = "heliograph";
@@ -97,3 +97,65 @@ export const pageItemsDefault = 50;
 export const waitSecondsMax = 25;
 
 export const CursorMeta = object({ cursor: nullable(text(), "Cursor of the next page; null at the end") });
+
+/** `Retired`: the version is past its sunset. Its stored events can still be replayed. */
+export const eventTypeStates = ["Active", "Deprecated", "Retired"] as const;
+export type EventTypeState = (typeof eventTypeStates)[number];
+
+const state = words(eventTypeStates, "`Deprecated`: events are accepted until `sunset_at`. `Retired`: no longer");
+
+const version = {
+  version: text("Value of the envelope's `version`"),
+  state,
+};
+const ends = {
+  deprecated_at: ref(Time, "Time since which the version is deprecated"),
+  sunset_at: ref(Time, "Time from which new events of the version are rejected; absent if it has no end"),
+};
+
+const type = {
+  type: text("Value of the envelope's `type`"),
+  description: text("What happened when an event of this type is sent"),
+  state: words(eventTypeStates, "State of the version that lasts longest"),
+  owner: text("Team that owns the type"),
+};
+const declaration = {
+  contact: text("Where the owner is reached"),
+  catalog: text("Event catalog that declares the type, as `namespace/name`; absent for tokens that are limited"),
+};
+
+export const EventTypeSummary = object(
+  { ...type, versions: list(object(version, ends), "Versions of the payload, newest first") },
+  declaration,
+);
+export type EventTypeSummary = Static<typeof EventTypeSummary>;
+
+export const EventTypePage = object({
+  data: list(ref(EventTypeSummary), "Types of the page, by name"),
+  meta: ref(CursorMeta, "About the page"),
+});
+
+export const EventTypeVersion = object(
+  {
+    ...version,
+    schema: anyObject("JSON Schema 2020-12 of `data`, as the token may see it"),
+    examples: list(anyObject(), "Values of `data`, as the token may see them"),
+  },
+  ends,
+);
+export type EventTypeVersion = Static<typeof EventTypeVersion>;
+
+export const EventTypeDetail = object(
+  { ...type, versions: list(ref(EventTypeVersion), "Versions of the payload, newest first") },
+  {
+    ...declaration,
+    sensitive: list(
+      object({
+        pointer: text("JSON pointer into `data`; the segment `*` is every item of a list"),
+        class: text("Class of the field"),
+      }),
+      "Fields that not every partner may see; absent for tokens that are limited to partners",
+    ),
+  },
+);
+export type EventTypeDetail = Static<typeof EventTypeDetail>;

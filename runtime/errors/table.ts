@@ -38,6 +38,7 @@ const rows = {
   invalid_data: { status: 422, title: "Invalid event data", retryable: false },
   event_id_reused: { status: 409, title: "Event id already in use", retryable: false },
   event_not_found: { status: 404, title: "Event not found", retryable: false },
+  event_type_not_found: { status: 404, title: "Event type not found", retryable: false },
   partners_required: { status: 403, title: "Partners claim required", retryable: false },
   replay_not_found: { status: 404, title: "Replay not found", retryable: false },
   partner_not_found: { status: 404, title: "Partner not found", retryable: false },

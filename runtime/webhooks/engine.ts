@@ -22,6 +22,7 @@ import { createMaintenanceJobs } from "./maintenance/maintenance-jobs.ts";
 import { createRunningPartners } from "./maintenance/end-removed.ts";
 import { createStreamFill, createStreamWatch, type StreamWatch } from "./maintenance/stream-watch.ts";
 import { ConfiguredPartners, defaultOwnLanesMax } from "./partners/configured-partners.ts";
+import { createEventTypes, type EventTypes } from "./history/event-types.ts";
 import { createPartnerList, type PartnerList } from "./history/partner-list.ts";
 import { createLiveStates, liveStateOf, type LiveState, type LiveStates } from "./live/live-state.ts";
 import { createPartnerDetails, type PartnerDetails } from "./live/partner-details.ts";
@@ -68,6 +69,8 @@ export class WebhookEngine {
   readonly ingest: Ingest;
   /** Events, their deliveries and the use of event ids, for callers. */
   readonly history: EventReads;
+  /** Declared event types, for callers. */
+  readonly eventTypes: EventTypes;
   /** Configured partners, for callers. */
   readonly partnerList: PartnerList;
   /** Configured partners with their health and figures, for callers. */
@@ -134,6 +137,8 @@ export class WebhookEngine {
     const replayStore = createReplayStore(this.#bucket("replays"));
     this.history = createEventReads(this.#context);
     this.partnerList = createPartnerList(this.#context);
+    const { all, declared } = this.#partners;
+    this.eventTypes = createEventTypes({ partners: all, declared, now: this.#context.now });
     const live = this.#createLiveStates();
     const { configFolder } = deps;
     this.partnerOverview = createPartnerOverview(this.partnerList, { ...this.#context, live, configFolder });

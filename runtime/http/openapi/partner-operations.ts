@@ -1,6 +1,7 @@
 import { deliveryGroups, deliveryStepNames } from "../../../api/delivery-stats.ts";
 import { durationPattern, writtenTime } from "../../../api/documents.ts";
-import { words } from "../../../api/schema.ts";
+import { eventTypeStates } from "../../../api/events.ts";
+import { text, words } from "../../../api/schema.ts";
 import { paging, parameter, pathParameter, textParameter, type Operation } from "./operation.ts";
 
 /** The segments of a path that name a partner. */
@@ -98,4 +99,33 @@ export const keysOperation: Operation = {
   summary: "The public keys that sign deliveries to a partner, without a token",
   parameters: partnerPath,
   responses: { "200": { description: "The keys; `kid` is the thumbprint in `keyid`", schema: "PublicKeySet" } },
+};
+
+const tagHeaders = {
+  ETag: { description: "Changes exactly when the body does", schema: text(undefined, { minLength: 1 }) },
+};
+
+/** `GET /webhooks/types` */
+export const eventTypesOperation: Operation = {
+  id: "listEventTypes",
+  summary: "Declared event types that the token may see, by name; tokens for some partners see what these may get",
+  parameters: [
+    textParameter("prefix", "Only types that start with this text", { minLength: 0 }, { example: "payout." }),
+    parameter("state", "Only types in this state", words(eventTypeStates)),
+    textParameter(
+      "search",
+      "Only types whose name, description or owner contains this text in any case; parts of it are separated by spaces",
+      { minLength: 0 },
+    ),
+    ...paging,
+  ],
+  responses: { "200": { description: "Event types", schema: "EventTypePage", headers: tagHeaders } },
+};
+
+/** `GET /webhooks/types/:type` */
+export const eventTypeOperation: Operation = {
+  id: "readEventType",
+  summary: "An event type with the schema and examples of its versions, without fields that the token may not see",
+  parameters: [pathParameter("type", "Name of the type", "payout.processed")],
+  responses: { "200": { description: "The event type", schema: "EventTypeDetail", headers: tagHeaders } },
 };

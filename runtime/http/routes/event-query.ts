@@ -1,4 +1,4 @@
-import { orders, pageItemsDefault, pageItemsMax, waitSecondsMax } from "../../../api/events.ts";
+import { eventTypeStates, orders, pageItemsDefault, pageItemsMax, waitSecondsMax } from "../../../api/events.ts";
 import { listedStates } from "../../../api/histories.ts";
 import { invalidField } from "../../errors/api-error.ts";
 import type { Caller } from "../../metrics/authorization/access.ts";
@@ -6,6 +6,7 @@ import { shown } from "../../metrics/request/known-names.ts";
 import { type Parameters, readOne, readWord, rejectUnknown } from "../../metrics/request/parameters.ts";
 import { readCount } from "../../metrics/request/read-query.ts";
 import { parseTime } from "../../metrics/request/time.ts";
+import type { TypeQuery } from "../../webhooks/history/event-types.ts";
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
 import { partnersOf } from "../../webhooks/history/history-view.ts";
 import type { ReplayPlace, ReplayQuery } from "../../webhooks/replay/list-replays.ts";
@@ -17,6 +18,7 @@ const reasonForm = /^[a-z0-9_]{1,64}$/u;
 const cursorForm = /^\d{1,16}$/u;
 const pageNames: readonly string[] = ["cursor", "limit"];
 const partnerNames: readonly string[] = ["search", ...pageNames];
+const typeNames: readonly string[] = ["prefix", "state", ...partnerNames];
 const eventNames: readonly string[] =
   "from to after_id before_id type partner state status reason order wait cursor limit".split(" ");
 
@@ -121,6 +123,23 @@ export function readPartnerQuery(query: Parameters): {
   readonly limit: number;
 } {
   rejectUnknown(query, (name) => partnerNames.includes(name));
+  return searchedPage(query);
+}
+
+/** Reads the parameters of `GET /webhooks/types`. @throws ApiError 400 that names the parameter at fault */
+export function readTypeQuery(query: Parameters): Omit<TypeQuery, "tenants" | "partners"> {
+  rejectUnknown(query, (name) => typeNames.includes(name));
+  const { prefix, state } = { prefix: readOne(query, "prefix"), state: readWord(query, "state", eventTypeStates) };
+  return {
+    ...searchedPage(query),
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(state === undefined ? {} : { state }),
+  };
+}
+
+function searchedPage(
+  query: Parameters,
+): Pick<TypeQuery, "skipped" | "limit"> & { readonly search: readonly string[] } {
   const text = readOne(query, "search") ?? "";
   const { afterSeq, limit } = placeOf(query);
   return { search: text.toLowerCase().split(/\s+/u).filter(Boolean), skipped: afterSeq, limit };

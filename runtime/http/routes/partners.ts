@@ -2,18 +2,22 @@ import { type Caller, debugScope } from "../../metrics/authorization/access.ts";
 import { rejectUnknown } from "../../metrics/request/parameters.ts";
 import type { PartnerDetails } from "../../webhooks/live/partner-details.ts";
 import type { PartnerOverview } from "../../webhooks/live/partner-overview.ts";
+import type { EventTypes } from "../../webhooks/history/event-types.ts";
 import type { PartnerList } from "../../webhooks/history/partner-list.ts";
 import { type HistoryView, isNarrowed, partnersOf } from "../../webhooks/history/history-view.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import type { Pings } from "../../webhooks/ping/ping.ts";
 import type { PublishedKeys } from "../../webhooks/signing/keys.ts";
+import type { Operation } from "../openapi/operation.ts";
 import * as operations from "../openapi/partner-operations.ts";
-import { readRoute, type ApiRequest, type Route } from "../server/route.ts";
-import { readPartnerQuery } from "./event-query.ts";
+import { chooseCoding, createRepresentations } from "../representation/representations.ts";
+import { readRoute, type ApiRequest, type ApiResponse, type Route } from "../server/route.ts";
+import { readPartnerQuery, readTypeQuery } from "./event-query.ts";
 import { idempotent } from "./idempotent.ts";
 
 /** The part of the webhook engine that the routes about partners use. */
 export interface PartnerService {
+  readonly eventTypes: EventTypes;
   readonly partnerList: Pick<PartnerList, "find">;
   readonly partnerOverview: Pick<PartnerOverview, "page">;
   readonly partnerDetails: PartnerDetails;
@@ -57,6 +61,41 @@ export function partnerRoutes({
       handle: async ({ path, body, caller }) => ({ status: 202, body: await pings.ping(labelOf(path), body, caller) }),
     }),
   ];
+}
+
+/** Declared event types, for callers with a token. Pages of the same types have the same tag. */
+export function eventTypeRoutes({ eventTypes }: Pick<PartnerService, "eventTypes">): readonly Route[] {
+  const read = (path: string, operation: Operation, bodyOf: (request: ApiRequest) => object): Route => ({
+    method: "GET",
+    path,
+    scopes: ["webhooks:read"],
+    operation,
+    handle: (request) => tagged(request, bodyOf(request)),
+  });
+  const callerOf = ({ caller }: ApiRequest) => ({ tenants: caller.tenants, ...partnersOf(caller) });
+  return [
+    read("/webhooks/types", operations.eventTypesOperation, (request) => {
+      const { items, next } = eventTypes.page({ ...callerOf(request), ...readTypeQuery(request.query) });
+      return { data: items, meta: { cursor: next === undefined ? null : String(next) } };
+    }),
+    read("/webhooks/types/:type", operations.eventTypeOperation, (request) => {
+      rejectUnknown(request.query, () => false);
+      return eventTypes.find(request.path["type"] ?? "", callerOf(request));
+    }),
+  ];
+}
+
+async function tagged({ acceptEncoding }: ApiRequest, body: object): Promise<ApiResponse> {
+  const write = (): Uint8Array => Buffer.from(JSON.stringify(body));
+  const made = await createRepresentations().of(body, "json", chooseCoding(acceptEncoding), write);
+  const headers = {
+    "Content-Type": "application/json; charset=utf-8",
+    "Cache-Control": "private, no-cache",
+    Vary: "Authorization, Accept-Encoding",
+    ETag: made.etag,
+    ...(made.coding === "identity" ? {} : { "Content-Encoding": made.coding }),
+  };
+  return { status: 200, headers, body: made.bytes };
 }
 
 /**

@@ -10,7 +10,7 @@ import * as operations from "../openapi/event-operations.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import { idempotent } from "./idempotent.ts";
 import { readRoute, requirePartners, type Route } from "../server/route.ts";
-import { keysRoute, partnerRoutes, viewOf, type PartnerService } from "./partners.ts";
+import { eventTypeRoutes, keysRoute, partnerRoutes, viewOf, type PartnerService } from "./partners.ts";
 import { deliveryStatsRoute, partnerStatsRoute } from "./partner-stats.ts";
 import { readCountsQuery, readDeadLetterQuery } from "./dead-letter-query.ts";
 import { readEventQuery, readReplayQuery, readWait, replayCursor } from "./event-query.ts";
@@ -33,6 +33,7 @@ const jsonBytes = { "content-type": "application/json; charset=utf-8" } as const
 export function webhookRoutes(service: WebhookService, partnersClaim: PartnersClaim = "Optional"): readonly Route[] {
   const routes = [
     ...historyRoutes(service),
+    ...eventTypeRoutes(service),
     ...partnerRoutes(service),
     partnerStatsRoute(service),
     deliveryStatsRoute(service),

@@ -92,7 +92,7 @@ function cutMembers(cutting: Cutting, start: number, { children }: JsonPointers)
 }
 
 /** The pointers of two trees, that of an item of a list and that of every item. */
-function bothTrees(one: JsonPointers | undefined, other: JsonPointers | undefined): JsonPointers | undefined {
+export function bothTrees(one: JsonPointers | undefined, other: JsonPointers | undefined): JsonPointers | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const children = new Map(one.children);
   for (const [name, child] of other.children) children.set(name, bothTrees(children.get(name), child) ?? child);

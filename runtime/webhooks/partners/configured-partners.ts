@@ -1,4 +1,5 @@
 import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
+import { declaredTypes, type DeclaredType } from "../../../crds/declared-types.ts";
 import { partnerKey } from "../ids.ts";
 import { compilePartners, ownLanesMaxAlone, type Partner, type RouteCandidate } from "./partner.ts";
 import type { EventValues } from "../events/compile-matchers.ts";
@@ -38,6 +39,7 @@ export class ConfiguredPartners {
   #all: readonly Partner[] = [];
   #table = createRoutingTable([]);
   #notApplied: ReadonlyMap<string, NotAppliedPartner> = new Map();
+  #declared: ReadonlyMap<string, DeclaredType> = new Map();
 
   /** @param promoted keys of the partners that were promoted to their own lane */
   constructor(config: RuntimeConfig, ownLanesMax: number, promoted: () => ReadonlySet<string>) {
@@ -49,6 +51,9 @@ export class ConfiguredPartners {
   readonly all = (): readonly Partner[] => this.#all;
 
   readonly table = (): RoutingTable => this.#table;
+
+  /** Declared event types by name. */
+  readonly declared = (): ReadonlyMap<string, DeclaredType> => this.#declared;
 
   readonly has = (key: string): boolean => this.#all.some((partner) => partner.key === key);
 
@@ -69,6 +74,7 @@ export class ConfiguredPartners {
   apply(config: RuntimeConfig = this.#config, hash = config === this.#config ? this.#hash : undefined): void {
     this.#config = config;
     this.#hash = hash;
+    this.#declared = declaredTypes(config);
     this.#all = compilePartners(config, this.#all, this.#promoted(), this.#ownLanesMax);
     const notApplied = config.notApplied?.partners ?? [];
     this.#notApplied = new Map(notApplied.map((partner) => [partnerKey(partner.uid), partner]));

@@ -12,6 +12,7 @@ import { prometheusRoutes } from "../../../../runtime/http/routes/prometheus.ts"
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { statusRoutes } from "../../../../runtime/http/routes/status.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
+import { createEventTypes } from "../../../../runtime/webhooks/history/event-types.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { RequestOutcome } from "../../../../runtime/http/server/request-log.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/api/create-metrics-api.ts";
@@ -197,6 +198,7 @@ export function metricsServerOver(
     partnerList: { find: absent },
     partnerOverview: { page: async () => ({ items: [] }) },
     partnerDetails: { read: absent },
+    eventTypes: createEventTypes({ declared: () => new Map(), partners: () => [], now: () => 0 }),
     pings: { ping: absent },
     publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),
     idempotencyKeys: { claim: absent, keep: absent, release: absent },

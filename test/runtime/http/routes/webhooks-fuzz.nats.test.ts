@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { RuntimeConfig } from "../../../../crds/config.ts";
 import { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
@@ -37,6 +38,27 @@ const callerOf = (token: string): Caller => ({
   scopes: ["events:write", "webhooks:read", "webhooks:replay", "webhooks:ack", "webhooks:ping"],
 });
 
+const schema = { type: "object", properties: { payout_id: { type: "string" } } };
+const eventCatalogs: RuntimeConfig["eventCatalogs"] = [
+  {
+    uid: "uid-of-payouts",
+    namespace: "default",
+    name: "payouts",
+    generation: 1,
+    specDigest: "",
+    owner: "team-payouts",
+    types: [
+      {
+        // No example of the document is an event of it, so that every valid event is accepted.
+        type: "refund.declared",
+        description: "A refund was declared.",
+        sensitive: [],
+        versions: [{ version: "2026-01-31", schema, examples: [{ payout_id: "po_1" }], state: "Active" }],
+      },
+    ],
+  },
+];
+
 /** `method route status` of everything that was answered. */
 const answered = new Set<string>();
 let server: NatsServerHandle;
@@ -50,7 +72,7 @@ beforeAll(async () => {
   server = await startNatsServer();
   // The names are those of the document's examples.
   partner = await startWebhookPartner(({ eventId }) => (eventId === "evt-1" ? { status: 404 } : {}));
-  engine = await startEngine(server.url, configOf(partnerConfig("acme", partner.url)));
+  engine = await startEngine(server.url, { ...configOf(partnerConfig("acme", partner.url)), eventCatalogs });
   await Promise.all(["known", "evt-1"].map((id) => engine.ingest(eventBytes(id))));
   const routes = [...eventRoutes(engine.engine), ...webhookRoutes(engine.engine)];
   app = createPublicServer({
@@ -95,6 +117,7 @@ mode = "all"
 "path.id" = "known"
 "path.namespace" = "default"
 "path.name" = "acme"
+"path.type" = "refund.declared"
 
 [[operations]]
 include-path = "/events"
@@ -153,6 +176,8 @@ test(
       "POST /events 202",
       "GET /webhooks/events/:id 200",
       "GET /webhooks/events 200",
+      "GET /webhooks/types 200",
+      "GET /webhooks/types/:type 200",
       "GET /webhooks/replay 200",
       "GET /webhooks/replay/:id 200",
       "DELETE /webhooks/replay/:id 200",
