@@ -7,9 +7,11 @@ import type {
 } from "../types/metric-catalog.ts";
 import { metricStoreRules } from "./metric-store.ts";
 import { isRe2 } from "../re2.ts";
+import { pageUrlRules } from "./url.ts";
 import { type PlacedRule, rule, type Rule, rulesAt, unless } from "./cel-rule.ts";
 import {
   correctionRules,
+  cronRules,
   largestIntervalSeconds,
   sloOverRules,
   sloReferenceRules,
@@ -183,7 +185,9 @@ export const metricCatalogRules: readonly PlacedRule[] = [
   ...rulesAt("spec.slos[]", sloRules),
   ...rulesAt("spec.slos[].over", sloOverRules),
   ...rulesAt("spec.slos[].corrections[]", correctionRules),
+  ...rulesAt("spec.slos[].corrections[].schedule.cron", cronRules),
   ...rulesAt("spec.slos[].corrections[].schedule.timeZone", timeZoneRules),
+  ...["spec.runbookUrl", "spec.metrics[].runbookUrl"].flatMap((place) => rulesAt(place, pageUrlRules())),
 ];
 
 function needsPrometheus({ counter, ratio, histogram }: MetricCatalogMetricSource): boolean {

@@ -8,9 +8,8 @@ import type {
 } from "../types/metric-catalog.ts";
 import { differentNames, noMessageHeader } from "./headers.ts";
 import { type PlacedRule, rule, type Rule, rulesAt, unless } from "./cel-rule.ts";
-import { urlRules } from "./url.ts";
+import { urlCharactersRule, urlRules } from "./url.ts";
 
-const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*$/u;
 const governedLabels: ReadonlySet<string> = new Set(labelNames);
 
 /** Lowercase names of headers that every request to a store sets, or that carry what belongs into a Secret. */
@@ -42,7 +41,7 @@ const headerNameRules: readonly Rule<string>[] = [
 const storeUrlRules: readonly Rule<string>[] = [
   ...urlRules(),
   rule("the URL must not have a query, because the path of the store's API is appended", (url) => !url.includes("?")),
-  rule("the URL must contain only valid URL characters; percent-encode all others", (url) => urlCharacters.test(url)),
+  urlCharactersRule,
 ];
 
 /** The CEL rules of a catalog's stores. */

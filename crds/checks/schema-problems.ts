@@ -25,7 +25,10 @@ const wordsOf: Readonly<Record<string, Words>> = {
   format: { reason: "Malformed", words: () => "must be a time in UTC like 2026-01-31T12:00:00Z" },
   minimum: { reason: "OutOfRange", words: (error) => `must be at least ${limit(error)}` },
   maximum: { reason: "OutOfRange", words: (error) => `must be at most ${limit(error)}` },
-  minLength: { reason: "OutOfRange", words: () => "must not be empty" },
+  minLength: {
+    reason: "OutOfRange",
+    words: (error) => (limit(error) === "1" ? "must not be empty" : `must have at least ${limit(error)} characters`),
+  },
   maxLength: { reason: "OutOfRange", words: (error) => `must have at most ${limit(error)} characters` },
   minItems: {
     reason: "OutOfRange",

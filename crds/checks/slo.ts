@@ -127,6 +127,24 @@ export const correctionRules: readonly Rule<MetricCatalogSloCorrection>[] = [
   ),
 ];
 
+const [february, shortMonths] = ["0?2|FEB", "0?2|FEB 0?4|APR 0?6|JUN 0?9|SEP 11|NOV"].map((months) =>
+  listOf(...months.split(" ").map((month) => `(${month})(-(${month}))?`)),
+);
+/** Days that none of the months has. No two months without a 31st are neighbours, so that no longer range is one. */
+const neverStarts = new RegExp(
+  `^[^ ]+ [^ ]+ (${listOf("30(-3[01])?", "31(-31)?")} ${february}|${listOf("31(-31)?")} ${shortMonths}) [*]$`,
+  "u",
+);
+
+function listOf(...items: readonly string[]): string {
+  return `(${items.join("|")})(,(${items.join("|")}))*`;
+}
+
+/** Rules of the start of a schedule. */
+export const cronRules: readonly Rule<string>[] = [
+  rule("a day must exist in one of the months, or the schedule never starts", (cron) => !neverStarts.test(cron)),
+];
+
 /** The definition looks a zone up in the database of the API server, and this rule in that of the program. */
 export const timeZoneRules: readonly Rule<string>[] = [
   rule("the zone must be in the IANA time zone database", isTimeZone),

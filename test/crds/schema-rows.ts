@@ -1,3 +1,4 @@
+import { ratio, slo } from "./catalog-changes.ts";
 import { rowsOf, type SchemaRow } from "./rows.ts";
 
 /** Objects that break the schema in one field each. */
@@ -95,6 +96,18 @@ export const schemaRows: readonly SchemaRow[] = [
       field: "spec.metrics[0].runbookUrl",
       reason: "Malformed",
       message: "runbookUrl must match ^https?://[A-Za-z0-9\\[][!-~]*$",
+    },
+    {
+      says: "has a schedule that is too short",
+      set: {
+        ...ratio,
+        slos: [
+          { ...slo, corrections: [{ reason: "x", schedule: { cron: "0", durationMinutes: 1, timeZone: "UTC" } }] },
+        ],
+      },
+      field: "spec.slos[0].corrections[0].schedule.cron",
+      reason: "OutOfRange",
+      message: "cron must have at least 9 characters",
     },
     {
       says: "has an owner of two lines",

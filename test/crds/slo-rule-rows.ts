@@ -14,6 +14,7 @@ const scheduled = {
   schedule: { cron: "0 2 * * SUN", durationMinutes: 60, timeZone: "Europe/Berlin" },
 };
 const inZone = (timeZone: string): object => ({ ...scheduled, schedule: { ...scheduled.schedule, timeZone } });
+const at = (cron: string): object => ({ ...scheduled, schedule: { ...scheduled.schedule, cron } });
 
 /** Catalogs whose objectives break one rule each. */
 export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", [
@@ -154,6 +155,12 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
     field: "spec.slos[0].corrections[0].to",
     message: "to must be after from",
   },
+  ...["0 2 30 2 *", "0 2 30-31 FEB *", "0 2 31 FEB,4,JUN-6,09,NOV *", "0 2 31,31-31 11-NOV *"].map((cron) => ({
+    says: `corrects by the schedule ${cron}, which never starts`,
+    set: { ...ratio, slos: [{ ...slo, corrections: [at(cron)] }] },
+    field: "spec.slos[0].corrections[0].schedule.cron",
+    message: "a day must exist in one of the months, or the schedule never starts",
+  })),
   {
     says: "corrects by a schedule of a zone that does not exist",
     set: { ...ratio, slos: [{ ...slo, corrections: [inZone("Europe/Berlim")] }] },

@@ -16,6 +16,20 @@ const faults: readonly (readonly [what: string, op: string, value: string])[] = 
   ["quotes to its end", "Matches", "\\Qa"],
 ];
 
+const hostFault = "the host must be a DNS name, an IPv4 address or an IPv6 address in brackets";
+const portFault = "the port must be a number from 1 to 65535";
+const pages: readonly (readonly [url: string, message: string])[] = [
+  ["https://user:word@runbooks.example/a", "the URL must not contain a user or password"],
+  ["https://word@runbooks.example", "the URL must not contain a user or password"],
+  ["https://runbooks.example:99999/a", portFault],
+  ["https://[2001:db8::1]:0/a", portFault],
+  ["https://runbooks.example:a", portFault],
+  ["https://1.2.3.400/a", hostFault],
+  ["https://books.-/a", hostFault],
+  ["https://[::::]/a", "the brackets must contain an IPv6 address"],
+  ['https://runbooks.example/"a"', "the URL must contain only valid URL characters; percent-encode all others"],
+];
+
 /** What no store can be asked: matchers whose expression is none, of every kind of source, and labels of one name. */
 export const storeRuleRows = rowsOf<RuleRow>("MetricCatalog", [
   {
@@ -24,6 +38,14 @@ export const storeRuleRows = rowsOf<RuleRow>("MetricCatalog", [
     field: "spec.stores[0].labelMap",
     message: "labelMap must not map two labels to the same name",
   },
+  ...["", "metrics[0]."].flatMap((place) =>
+    pages.map(([url, message]) => ({
+      says: `has the ${place}runbookUrl ${url}`,
+      set: { [`${place}runbookUrl`]: url },
+      field: `spec.${place}runbookUrl`,
+      message,
+    })),
+  ),
   ...places.flatMap(([kind, change]) =>
     faults.map(([what, op, value]) => ({
       says: `matches a ${kind} by an expression that ${what}`,
