@@ -51,5 +51,5 @@ export const diffCommand: Command<DiffArguments> = {
 function sinceSecondsOf(text: string): number {
   const seconds = parseDuration(text);
   if (seconds !== undefined) return seconds;
-  throw new UsageError(`--since must be a duration such as 90s, 30m, 12h or 7d, not ${text}.`);
+  throw new UsageError(`--since must be a duration such as 90s, 30m, 12h or 7d, at most 3660d, not ${text}.`);
 }

@@ -69,7 +69,8 @@ export function timesOf(given: Given, nowMs: number | undefined): QueryParameter
   if (last === undefined) return { from, to };
   if (from !== undefined || to !== undefined) throw new UsageError("--last cannot be combined with --from or --to.");
   const seconds = parseDuration(last);
-  if (seconds === undefined) throw new UsageError(`--last must be a duration such as 30m, 6h or 7d, not ${last}.`);
+  if (seconds === undefined)
+    throw new UsageError(`--last must be a duration such as 30m, 6h or 7d, at most 3660d, not ${last}.`);
   // An earlier server has no `last`.
   return nowMs === undefined ? { last } : { from: formatTime(nowMs - seconds * 1000), to: formatTime(nowMs) };
 }

@@ -162,7 +162,9 @@ export function timeOf(given: Given, flag: "since" | "until", nowMs: number): st
   if (seconds !== undefined) return new Date(nowMs - seconds * 1000).toISOString();
   const ms = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/u.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(ms)) return new Date(ms).toISOString();
-  throw new UsageError(`--${flag} must be a duration such as 15m or a time such as 2026-01-31T12:00:00Z, not ${text}.`);
+  throw new UsageError(
+    `--${flag} must be a duration such as 15m, at most 3660d, or a time such as 2026-01-31T12:00:00Z, not ${text}.`,
+  );
 }
 
 /**

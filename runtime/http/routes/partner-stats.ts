@@ -5,7 +5,7 @@ import {
   deliveryStepNames,
 } from "../../../api/delivery-stats.ts";
 import { invalidField } from "../../errors/api-error.ts";
-import { parseDuration } from "../../metrics/request/time.ts";
+import { durationFault, parseDuration } from "../../metrics/request/time.ts";
 import { type Parameters, readOne, readWord, rejectUnknown } from "../../metrics/request/parameters.ts";
 import type { DeliveryStatsQuery } from "../../webhooks/history/delivery-stats.ts";
 import type { EventReads } from "../../webhooks/history/event-reads.ts";
@@ -68,7 +68,7 @@ function readStepMs(query: Parameters): number | undefined {
   const text = readOne(query, "step", "invalid_step");
   const seconds = text === undefined ? undefined : parseDuration(text);
   if (text !== undefined && seconds === undefined)
-    throw invalidField("invalid_step", "step", "step is not a duration; use one such as 10s, 1m or 1h");
+    throw invalidField("invalid_step", "step", `step ${durationFault(text, "10s, 1m or 1h")}`);
   return seconds === undefined ? undefined : seconds * secondMs;
 }
 

@@ -1,8 +1,9 @@
 import { rankedSeriesMax, rankings, rankOrders } from "../../../api/queries.ts";
 import { invalidField } from "../../errors/api-error.ts";
+import type { ErrorCode } from "../../errors/table.ts";
 import { isLabelName, shown } from "./known-names.ts";
 import { type Parameters, readOne, readWord } from "./parameters.ts";
-import { parseDuration } from "./time.ts";
+import { durationFault, parseDuration } from "./time.ts";
 
 /** The series of each metric that a response has, by a value of the window. */
 export interface Ranking {
@@ -28,12 +29,16 @@ export function readComparison(params: Parameters): Comparison {
 }
 
 function readCompare(params: Parameters): number | undefined {
-  const text = readOne(params, "compare", "invalid_compare");
+  return readDuration(params, "compare", "invalid_compare", "1d or 1w");
+}
+
+/** Parses a duration into seconds; undefined without one. @throws ApiError that has valid examples */
+export function readDuration(params: Parameters, name: string, code: ErrorCode, examples: string): number | undefined {
+  const text = readOne(params, name, code);
   if (text === undefined) return undefined;
-  const seconds = parseDuration(text) ?? 0;
-  if (seconds > 0) return seconds;
-  const detail = `compare=${shown(text)} is not a duration; use one such as 1d or 1w`;
-  throw invalidField("invalid_compare", "compare", detail);
+  const seconds = parseDuration(text);
+  if (seconds !== undefined) return seconds;
+  throw invalidField(code, name, `${name}=${shown(text)} ${durationFault(text, examples)}`);
 }
 
 /** Parses `top`, `by` and `order`; undefined without `top`. */

@@ -15,8 +15,8 @@ import {
   rejectUnknown,
   requireLength,
 } from "./parameters.ts";
-import { type Comparison, comparisonNames, readComparison } from "./read-comparison.ts";
-import { parseDuration, parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime } from "./time.ts";
+import { type Comparison, comparisonNames, readComparison, readDuration } from "./read-comparison.ts";
+import { parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime } from "./time.ts";
 
 /** The words of the parameters that have a closed list. */
 const words = {
@@ -72,7 +72,7 @@ export function readQuery(
   findNames: FindNames = noNames,
 ): { readonly selection: Selection; readonly window: RequestedTimes } {
   rejectOthers(params, queryNames);
-  const window = { ...readSpan(params), stepSeconds: readStep(params) };
+  const window = { ...readSpan(params), stepSeconds: readDuration(params, "step", "invalid_step", "10s, 1m or 1h") };
   const comparison = comparisonNames.some((name) => params.has(name)) ? readComparison(params) : {};
   return { selection: { ...readSelection(params, findNames), ...comparison }, window };
 }
@@ -204,13 +204,11 @@ function readGroupBy(params: Parameters, known: Known): readonly LabelName[] {
 /** The start and the end of a window. @throws ApiError `invalid_time`, `invalid_window` */
 export function readSpan(params: Parameters): Pick<RequestedTimes, "from" | "to"> {
   const times = { from: readRequestedTime(params, "from"), to: readRequestedTime(params, "to") };
-  const last = readOne(params, "last", "invalid_window");
+  const last = readDuration(params, "last", "invalid_window", "30m, 6h or 7d");
   if (last === undefined) return times;
   if (times.from !== undefined || times.to !== undefined)
     throw invalidField("invalid_window", "last", "last cannot be combined with from or to; use one of them");
-  const seconds = parseDuration(last);
-  if (seconds !== undefined) return { from: { agoMs: seconds * 1_000 }, to: undefined };
-  throw invalidField("invalid_window", "last", `last=${shown(last)} is not a duration; use one such as 30m, 6h or 7d`);
+  return { from: { agoMs: last * 1_000 }, to: undefined };
 }
 
 /** Parses a time of any form; undefined without one. @throws ApiError `invalid_time` */
@@ -220,14 +218,6 @@ function readRequestedTime(params: Parameters, name: string): RequestedTime | un
   const time = parseRequestedTime(text);
   if (time === undefined) throw wrongTime(name, text, shown(text));
   return time;
-}
-
-function readStep(params: Parameters): number | undefined {
-  const text = readOne(params, "step", "invalid_step");
-  if (text === undefined) return undefined;
-  const seconds = parseDuration(text);
-  if (seconds !== undefined) return seconds;
-  throw invalidField("invalid_step", "step", `step=${shown(text)} is not a duration; use one such as 10s, 1m or 1h`);
 }
 
 function isFilter(parameter: string): boolean {

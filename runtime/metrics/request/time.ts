@@ -44,7 +44,8 @@ const unitSeconds = { d: 86_400, h: 3_600, m: 60, s: 1 } as const;
 const weekSeconds = 7 * unitSeconds.d;
 
 /** Longest duration that a request may name, in seconds: 10 years. */
-const durationSecondsMax = 3_660 * unitSeconds.d;
+const durationDaysMax = 3_660;
+const durationSecondsMax = durationDaysMax * unitSeconds.d;
 
 const parts = durationUnits.map((unit) => `(?:(?<${unit}>[1-9]\\d{0,8})${unit})?`);
 const form = new RegExp(`^${parts.join("")}$`, "u");
@@ -60,6 +61,13 @@ export function parseDuration(text: string): number | undefined {
   const days = Number(w) * weekSeconds + Number(d) * unitSeconds.d;
   const seconds = days + Number(h) * unitSeconds.h + Number(m) * unitSeconds.m + Number(s);
   return seconds <= durationSecondsMax ? seconds : undefined;
+}
+
+/** Why {@link parseDuration} rejects a text, in words that follow it. @param examples valid durations */
+export function durationFault(text: string, examples: string): string {
+  return text !== "" && form.test(text)
+    ? `is longer than ${durationDaysMax}d, the longest duration`
+    : `is not a duration; use one such as ${examples}`;
 }
 
 /** Prints whole seconds in their shortest spelling: 90 is `90s`, 120 is `2m`. */

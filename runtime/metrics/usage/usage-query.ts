@@ -72,7 +72,7 @@ function readStepHours(params: Parameters): number | undefined {
   const seconds = parseDuration(text);
   if (seconds !== undefined && seconds % hourSeconds === 0 && seconds <= usageHours * hourSeconds)
     return seconds / hourSeconds;
-  throw invalidField("invalid_step", "step", "step must be whole hours, such as 1h or 1d");
+  throw invalidField("invalid_step", "step", `step must be whole hours, such as 1h or 1d, at most ${usageHours / 24}d`);
 }
 
 function readGroups(params: Parameters): readonly UsageGroup[] {

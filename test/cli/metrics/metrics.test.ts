@@ -64,7 +64,7 @@ describe("the parameters of a query", () => {
 
   test.each([
     ["query cpu_util --last 2h --from 2026-01-01T00:00:00Z", "--last cannot be combined with --from or --to."],
-    ["query cpu_util --last soon", "--last must be a duration such as 30m, 6h or 7d, not soon."],
+    ["query cpu_util --last soon", "--last must be a duration such as 30m, 6h or 7d, at most 3660d, not soon."],
     ["query cpu_util --filter tenant", "--filter must be LABEL=VALUE, not tenant."],
     ["query cpu_util --filter tenant=a --tenant b", "filter[tenant] is given twice."],
     ["query cpu_util --plan -o csv", "--plan supports table or json, not csv."],

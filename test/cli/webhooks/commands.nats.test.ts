@@ -430,7 +430,11 @@ describe("heliograph replay", () => {
   test.each([
     ["neither --yes nor a terminal", ["--since", "1h"], "replay needs --yes or --dry-run without a terminal."],
     ["a time and ids", ["evt-1", "--since", "1h", "--yes"], "replay needs either --since or event ids."],
-    ["a time that is none", ["--since", "1y", "--yes"], "--since must be a duration such as 15m or a time such as "],
+    [
+      "a time that is none",
+      ["--since", "1y", "--yes"],
+      "--since must be a duration such as 15m, at most 3660d, or a time such as ",
+    ],
   ])("is refused for %s", async (_name, args, sentence) => {
     await expect(readArguments(["replay", ...args], {})).rejects.toThrow(sentence);
   });

@@ -283,6 +283,7 @@ describe("compare", () => {
     ["compare=15m", "is not a multiple of the step of 10m"],
     ["compare=1d&compare=1w", "given 2 times"],
     ["compare=60y", "is not a duration"],
+    ["compare=3661d", "compare=3661d is longer than 3660d, the longest duration"],
     ["compare=30000d", ""],
   ])("rejects %s", async (pairs, detail) => {
     await start();
