@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import { stringify } from "yaml";
 import { validateResource } from "../../crds/validate.ts";
 import { readYaml } from "../../runtime/config/yaml/yaml-documents.ts";
@@ -15,7 +16,9 @@ import {
   type OpenSloDocument,
   openSloOperators,
   openSloVersion,
+  Rejected,
   restAnnotation,
+  restOf,
   secondsOf,
   sourceType,
 } from "./open-slo-document.ts";
@@ -47,17 +50,6 @@ export async function importOpenSlo(file: string): Promise<ExitName> {
   for (const { line, field, reason } of unexpressed)
     say(`${file}:${line}: ${field === "" ? "" : `${field}: `}${reason}`);
   return unexpressed.length === 0 ? "done" : "problems";
-}
-
-/** Thrown for a field without which there is no objective. */
-class Rejected extends Error {
-  override readonly name = "Rejected";
-  readonly field: string;
-
-  constructor(field: string, reason: string) {
-    super(reason);
-    this.field = field;
-  }
 }
 
 /** Converts every SLO of a text. One that cannot be an objective is left out and listed. Never throws. */
@@ -115,7 +107,7 @@ function sloOf(document: OpenSloDocument, all: readonly OpenSloDocument[], note:
   const { target = percent } = objective;
   if (percent !== undefined && percent !== target)
     throw new Rejected("spec.objectives[0].targetPercent", "it differs from target");
-  const slo: Slo = {
+  const expressed: Slo = {
     name: at(value, "metadata.name"),
     ...(title === undefined ? {} : { title }),
     domain: at(value, "spec.service"),
@@ -124,8 +116,11 @@ function sloOf(document: OpenSloDocument, all: readonly OpenSloDocument[], note:
     ...conditionOf(value, objective, indicator),
     windowDays,
     ...burnRatesOf(value, windowDays, all, note),
-    ...restOf(value, note),
   };
+  const rest = restOf(value, note);
+  const other = Object.keys(rest).find((name) => name in expressed && !isDeepStrictEqual(rest[name], expressed[name]));
+  if (other !== undefined) throw new Rejected("metadata.annotations", `${restAnnotation} has another ${other}`);
+  const slo: Slo = { ...expressed, ...rest };
   const [problem] = problemsOf(slo);
   if (problem !== undefined) throw new Rejected("spec", problem);
   return slo;
@@ -204,18 +199,6 @@ function daysOf(slo: Fields): number {
   const days = (secondsOf(window["duration"]) ?? Number.NaN) / 86_400;
   if (window["isRolling"] === true && window["calendar"] === undefined && Number.isInteger(days)) return days;
   throw new Rejected("spec.timeWindow", "the window of an objective is rolling and a whole number of days or weeks");
-}
-
-function restOf(slo: Fields, note: Note): Fields {
-  const annotations = fieldsOf(at(slo, "metadata.annotations"));
-  const { [restAnnotation]: rest, ...others } = annotations;
-  if (Object.keys(others).length > 0) note("metadata.annotations", "an objective has no such field");
-  if (rest === undefined) return {};
-  try {
-    return fieldsOf(JSON.parse(typeof rest === "string" ? rest : ""));
-  } catch {
-    throw new Rejected("metadata.annotations", `${restAnnotation} is not JSON`);
-  }
 }
 
 /** What the API server would reject of an objective, in a catalog that has its metric. */

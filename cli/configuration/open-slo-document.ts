@@ -1,4 +1,5 @@
 // What the import and the export of OpenSLO share.
+import { readYaml } from "../../runtime/config/yaml/yaml-documents.ts";
 
 /** The members of a mapping. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -76,4 +77,38 @@ export function burnRatesOf(slo: Fields, windowDays: number, all: readonly OpenS
   const windows = tiersOf30Days.map(([minutes]) => `${(minutes * windowDays) / 30}m`).join(", ");
   note("spec.alertPolicies", `alerts are four burn rates over ${windows}; these are left out`);
   return {};
+}
+
+/** Thrown for a field without which there is no objective. */
+export class Rejected extends Error {
+  override readonly name = "Rejected";
+  readonly field: string;
+
+  constructor(field: string, reason: string) {
+    super(reason);
+    this.field = field;
+  }
+}
+
+/** The fields of the annotation {@link restAnnotation}. @throws Rejected */
+export function restOf(slo: Fields, note: Note): Fields {
+  const annotations = fieldsOf(at(slo, "metadata.annotations"));
+  const { [restAnnotation]: rest, ...others } = annotations;
+  if (Object.keys(others).length > 0) note("metadata.annotations", "an objective has no such field");
+  if (rest === undefined) return {};
+  const text = typeof rest === "string" ? rest : "";
+  const fields = parsedJson(text);
+  if (!isObject(fields)) throw new Rejected("metadata.annotations", `${restAnnotation} is not an object in JSON`);
+  // JSON.parse keeps the last of repeated members, and has no bound of depth.
+  const [problem] = readYaml(restAnnotation, text).problems;
+  if (problem !== undefined) throw new Rejected("metadata.annotations", `${restAnnotation}: ${problem.message}`);
+  return fields;
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -81,7 +81,7 @@ export function readYaml(file: string, text: string, bounds: YamlBounds = yamlBo
   const problems: SourceProblem[] = [];
   for (const document of parsed) {
     const [error] = document.errors;
-    const fault = error ? { offset: error.pos[0], message: error.message } : yamlFault(document.contents, bounds);
+    const fault = error ? errorFault(error) : yamlFault(document.contents, bounds);
     if (fault !== undefined) problems.push(problem(fault.offset, fault.message));
     else if (!isEmpty(document)) documents.push(locatedDocument(document, lines));
   }
@@ -98,6 +98,11 @@ function parseDocuments(text: string, lineCounter: LineCounter): readonly Docume
     if (error instanceof RangeError) return "nested too deeply";
     throw error;
   }
+}
+
+/** The parser reports its own overflow as an error of the document. */
+function errorFault({ pos, message }: Document.Parsed["errors"][number]): YamlFault {
+  return { offset: pos[0], message: message.startsWith("Maximum call stack") ? "nested too deeply" : message };
 }
 
 function isEmpty({ contents }: Document.Parsed): boolean {

@@ -208,6 +208,9 @@ describe("an import", () => {
   });
 });
 
+const annotated = (json: string): string =>
+  usual.replace("name: login", `name: login\n  annotations: { heliograph.dev/slo: '${json}' }`);
+
 describe("an import of contradictions", () => {
   test.each<[says: string, text: string, field: string, reason: string, slos: number]>([
     [
@@ -223,6 +226,35 @@ describe("an import of contradictions", () => {
     const { slos, unexpressed } = importedSlos("slos.yaml", text);
     expect(unexpressed.map((one) => [one.field, one.reason])).toContainEqual([field, reason]);
     expect(slos).toHaveLength(count);
+  });
+
+  test.each([
+    ["another objective", '{"objective": 0.9}', "heliograph.dev/slo has another objective"],
+    ["another name", '{"name": "logout"}', "heliograph.dev/slo has another name"],
+    ["a repeated member", '{"title": "a", "title": "b"}', 'heliograph.dev/slo: the key "title" is repeated'],
+    ["a list", '["title"]', "heliograph.dev/slo is not an object in JSON"],
+    ["no JSON", "{", "heliograph.dev/slo is not an object in JSON"],
+    [
+      "65 lists in lists",
+      `{"corrections": ${"[".repeat(65)}${"]".repeat(65)}}`,
+      "heliograph.dev/slo: nested more than 64 deep",
+    ],
+    [
+      "100,000 lists in lists",
+      `{"corrections": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+      "heliograph.dev/slo: nested too deeply",
+    ],
+  ])("lists an annotation with %s", (_says, json, reason) => {
+    const { slos, unexpressed } = importedSlos("slos.yaml", annotated(json));
+    expect(unexpressed.map((one) => [one.field, one.reason])).toContainEqual(["metadata.annotations", reason]);
+    expect(slos).toEqual([]);
+  });
+
+  test("accepts an annotation with an equal objective", () => {
+    expect(importedSlos("slos.yaml", annotated('{"objective": 0.995, "title": "a"}'))).toMatchObject({
+      slos: [{ objective: 0.995, title: "a" }],
+      unexpressed: [],
+    });
   });
 
   test("accepts two targets that are equal", () => {
