@@ -7,7 +7,7 @@ const ownerOnly = 0o600;
  * new content.
  * @throws Error of the file system when it cannot be written
  */
-export async function replaceFile(path: string, text: string): Promise<void> {
+export async function replaceFile(path: string, text: string | Uint8Array): Promise<void> {
   const aside = `${path}.new`;
   try {
     // An existing file of another user would keep its mode.

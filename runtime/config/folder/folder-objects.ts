@@ -4,7 +4,7 @@ import { apiVersion, type Resource } from "../../../crds/resource.ts";
 import { kinds } from "../../../crds/types/schemas.ts";
 import { validateResource, type FieldProblem } from "../../../crds/validate.ts";
 import { readSecret, type SecretEntries } from "./secret-manifest.ts";
-import type { SourceProblem, YamlDocument, YamlFile } from "../yaml/yaml-documents.ts";
+import type { SourceProblem, YamlFile } from "../yaml/yaml-documents.ts";
 
 /** A file of the folder, parsed. */
 export interface FolderFile extends YamlFile {
@@ -53,19 +53,19 @@ interface Placed {
  */
 export function readObjects(files: readonly FolderFile[], previous: FolderObjects): FolderObjects {
   const result = new ObjectResult(previous);
-  for (const file of files)
-    for (const document of file.documents) result.add({ ...placed(file, document), value: document.value });
+  for (const { name, documents } of files)
+    for (const { value, lineOf } of documents) result.add({ value, file: name, lineOf });
   return result.finish(files.flatMap(({ problems }) => problems));
-}
-
-function placed({ name }: FolderFile, { lineOf }: YamlDocument): Omit<Placed, "value"> {
-  return { file: name, lineOf };
 }
 
 /** `WebhookPartner/default/acme` */
 export function objectKey(kind: string, namespace: string, name: string): string {
   return `${kind}/${namespace}/${name}`;
 }
+
+/** Contents of valid objects by their values, which are the same while a file does not change. */
+const contents = new WeakMap<object, Content>();
+type Content = Pick<FolderObject, "resource" | "secret">;
 
 class ObjectResult {
   private readonly previous: FolderObjects;
@@ -85,10 +85,21 @@ class ObjectResult {
       this.reportUnclear(placedObject, { field: "", reason: "WrongType", message: "is not an object" });
       return;
     }
+    if (this.restored(placedObject, value)) return;
     const type = `${text(value, "apiVersion")}/${text(value, "kind")}`;
     if (type === "v1/List") this.addItems(placedObject, Reflect.get(value, "items"));
     else if (type === "v1/Secret") this.addSecret(placedObject, value);
     else if (type !== "v1/ConfigMap") this.addResource(placedObject, value);
+  }
+
+  /** True for a value that what is in force was made from. */
+  private restored(placedObject: Placed, value: object): boolean {
+    const content = contents.get(value);
+    if (content === undefined) return false;
+    const inForce = this.previous.objects.get(keyOf(content.resource ?? value));
+    if (inForce?.resource !== content.resource) return false;
+    this.store(placedObject, value, content);
+    return true;
   }
 
   /** @param fileProblems of files as a whole and of their unreadable documents */
@@ -137,11 +148,12 @@ class ObjectResult {
     const old = this.previous.objects.get(keyOf(value))?.resource;
     const { resource, problems } = validateResource(value, old);
     if (resource === undefined) this.reject(placedObject, value, unknownType(value) ?? problems);
-    else this.store(placedObject, resource, { resource });
+    else this.store(placedObject, value, { resource });
   }
 
-  private store(at: Placed, value: object, content: Pick<FolderObject, "resource" | "secret">): void {
-    const key = keyOf(value);
+  private store(at: Placed, value: object, content: Content): void {
+    contents.set(value, content);
+    const key = keyOf(content.resource ?? value);
     const first = this.objects.get(key);
     if (first === undefined) this.objects.set(key, { ...content, file: at.file, lineOf: at.lineOf });
     else {

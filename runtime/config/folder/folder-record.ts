@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { uidOf } from "../../../crds/compile/origin.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { type ConfigPart, partsOf } from "../../../crds/part.ts";
@@ -31,6 +33,8 @@ interface FolderRecord {
 }
 
 const fileName = "last-good.json";
+/** Items whose text is made at once: less than a millisecond for partners. */
+const pieceItems = 100;
 
 /** The file in which a program keeps what its folder had in force, so that a restart does not forget it. */
 export class FolderRecordFile {
@@ -53,25 +57,43 @@ export class FolderRecordFile {
 
   /** Replaces the record, unless it would be the same. @throws Error when it cannot be written */
   async write(objects: FolderObjects["objects"], config: RuntimeConfig): Promise<void> {
-    const text = JSON.stringify(recordOf(objects, config));
-    if (text === this.written) return;
-    await replaceFile(this.path, text);
-    this.written = text;
+    const [text, digest] = [[] as Buffer[], createHash("sha256")];
+    for (const piece of recordOf(objects, config)) {
+      const bytes = Buffer.from(piece);
+      digest.update(bytes);
+      text.push(bytes);
+      // Requests and deliveries go on while a large record is written.
+      await setImmediate();
+    }
+    const written = digest.digest("hex");
+    if (written === this.written) return;
+    await replaceFile(this.path, Buffer.concat(text));
+    this.written = written;
   }
 }
 
-function recordOf(objects: FolderObjects["objects"], config: RuntimeConfig): FolderRecord {
-  const { partners, catalogs, quotas, eventCatalogs, material } = config;
-  return {
-    layout,
-    objects: [...objects].map(([key, { file, resource, secret }]) => ({
-      key,
-      file,
-      ...(resource === undefined ? {} : { resource }),
-      ...(secret === undefined ? {} : { secret }),
-    })),
-    config: { partners, catalogs, quotas, ...(eventCatalogs === undefined ? {} : { eventCatalogs }), material },
-  };
+/** The text of a {@link FolderRecord} in pieces. */
+function* recordOf(objects: FolderObjects["objects"], config: RuntimeConfig): Iterable<string> {
+  const { catalogs, quotas, eventCatalogs, partners, material } = config;
+  yield `{"layout":${layout},"objects":[`;
+  const recorded = [...objects].map(([key, { file, resource, secret }]) => ({ key, file, resource, secret }));
+  yield* listed(recorded);
+  yield '],"config":{"partners":[';
+  yield* listed(partners);
+  yield `],${JSON.stringify({ catalogs, quotas, eventCatalogs }).slice(1, -1)},"material":{`;
+  yield* inPieces(Object.entries(material), ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  yield "}}}";
+}
+
+function listed(items: readonly unknown[]): Iterable<string> {
+  return inPieces(items, (item) => JSON.stringify(item));
+}
+
+function* inPieces<Item>(items: readonly Item[], textOf: (item: Item) => string): Iterable<string> {
+  for (let done = 0; done < items.length; done += pieceItems) {
+    const some = items.slice(done, done + pieceItems).map(textOf);
+    yield `${done === 0 ? "" : ","}${some.join(",")}`;
+  }
 }
 
 /** @throws Error for text that no version with this layout wrote */

@@ -1,5 +1,6 @@
 // Configuration from a folder of files. It reads no cluster.
 import { setTimeout as sleep } from "node:timers/promises";
+import { createCompiler } from "../../../crds/compile/compile.ts";
 import { uidOf } from "../../../crds/compile/origin.ts";
 import { type ConfigPart, partsOf } from "../../../crds/part.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/last-good.ts";
@@ -143,6 +144,7 @@ class FolderReader {
   /** Unix milliseconds at which time alone makes something else of what is in force. */
   private againMs = Number.POSITIVE_INFINITY;
   private readonly waitingSince = new WaitingSince();
+  private readonly compileObjects = createCompiler();
   /** A fault of the record at the start. */
   private recordProblem: SourceProblem | undefined;
 
@@ -170,17 +172,14 @@ class FolderReader {
 
   async read(entries: readonly FolderEntry[]): Promise<FolderState> {
     const files = new Map<string, KnownFile>();
-    const readable = entries.slice(0, filesMax);
-    for (let done = 0; done < readable.length; done += readsAtOnceMax) {
-      const some = readable.slice(done, done + readsAtOnceMax);
+    for (let done = 0; done < Math.min(entries.length, filesMax); done += readsAtOnceMax) {
+      const some = entries.slice(done, Math.min(done + readsAtOnceMax, filesMax));
       for (const [name, file] of await Promise.all(some.map((entry) => this.readEntry(entry)))) files.set(name, file);
     }
     this.files = files;
     this.signature = signatureOf(entries);
-    this.objects = readObjects(
-      [...files.values()].map(({ file }) => file),
-      this.objects,
-    );
+    const present = [...files.values()].map(({ file }) => file);
+    this.objects = readObjects(present, this.objects);
     this.hasTooMany = entries.length > filesMax;
     return this.compile();
   }
@@ -201,12 +200,13 @@ class FolderReader {
       mayForget: true,
     };
     const tooMany = fileProblem(this.folder, "TooLarge", `holds more than ${filesMax} files; the others are not read`);
-    const { state: compiled, againMs } = stateOf(this.objects, policy, before, this.hasTooMany ? [tooMany] : []);
+    const compilation = { policy, before, compile: this.compileObjects };
+    const { state: compiled, againMs } = stateOf(this.objects, compilation, this.hasTooMany ? [tooMany] : []);
     const state = { ...compiled, config: this.waitingSince.note(compiled.config, this.lastOf, before.nowMs) };
     this.parts = partsOf(state.config);
     this.againMs = againMs;
     const problems = [this.recordProblem, await this.keep(state)].flatMap((problem) => problem ?? []);
-    return problems.length === 0 ? state : { ...state, problems: [...state.problems, ...problems] };
+    return { ...state, problems: [...state.problems, ...problems] };
   }
 
   private readonly lastOf = ({ uid }: PartnerConfig): PartnerConfig | undefined => {
@@ -245,6 +245,6 @@ function signatureOf(entries: readonly FolderEntry[]): string {
 }
 
 function isSame(one: FolderState, other: FolderState): boolean {
-  const shown = ({ hash, problems, kept }: FolderState): string => JSON.stringify([hash, problems, kept]);
-  return shown(one) === shown(other);
+  const [shown, known] = [one, other].map(({ hash, problems, kept }) => JSON.stringify([hash, problems, kept]));
+  return shown === known;
 }

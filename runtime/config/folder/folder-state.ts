@@ -1,5 +1,5 @@
 import { byText, digestOf } from "../../../crds/compile/canonical-json.ts";
-import { compile } from "../../../crds/compile/compile.ts";
+import { createCompiler } from "../../../crds/compile/compile.ts";
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/last-good.ts";
@@ -22,17 +22,23 @@ export interface FolderState extends ConfigState {
   readonly files: ReadonlyMap<string, string>;
 }
 
+interface Compilation {
+  readonly policy: InstallationPolicy;
+  readonly before: Before;
+  /** Of one folder: it reuses the results of unchanged objects. */
+  readonly compile: ReturnType<typeof createCompiler>;
+}
+
 /** Compiles files that were read otherwise. */
 export function compileFiles(files: readonly FolderFile[], policy: InstallationPolicy): FolderState {
   const before: Before = { partOf: () => undefined, nowMs: Date.now(), lastGoodMs: lastGoodMsDefault, mayForget: true };
-  return stateOf(readObjects(files, noObjects), policy, before, []).state;
+  return stateOf(readObjects(files, noObjects), { policy, before, compile: createCompiler() }, []).state;
 }
 
 /** Compiles the objects of a folder. `againMs` is the time at which time alone makes another state. */
 export function stateOf(
   { objects, problems, kept, rejected, isPartial }: FolderObjects,
-  policy: InstallationPolicy,
-  before: Before,
+  { policy, before, compile }: Compilation,
   folderProblems: readonly SourceProblem[],
 ): { readonly state: FolderState; readonly againMs: number } {
   const all = [...objects];

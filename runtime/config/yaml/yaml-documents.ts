@@ -13,6 +13,7 @@ import {
   type Node,
   type Pair,
   parseAllDocuments,
+  parseDocument,
   type YAMLMap,
   type YAMLSeq,
 } from "yaml";
@@ -83,16 +84,18 @@ export function readYaml(file: string, text: string, bounds: YamlBounds = yamlBo
     const [error] = document.errors;
     const fault = error ? errorFault(error) : yamlFault(document.contents, bounds);
     if (fault !== undefined) problems.push(problem(fault.offset, fault.message));
-    else if (!isEmpty(document)) documents.push(locatedDocument(document, lines));
+    else if (!isEmpty(document)) documents.push(locatedDocument(document, text, lines));
   }
   return { documents, problems };
 }
 
+// The walk finds repeated keys in linear time; the parser's check compares every key with all others.
+const parsing = { prettyErrors: false, uniqueKeys: false, logLevel: "silent" } as const;
+
 /** Returns a message when the whole text cannot be parsed. */
 function parseDocuments(text: string, lineCounter: LineCounter): readonly Document.Parsed[] | string {
   try {
-    // The walk finds repeated keys in linear time; the parser's check compares every key with all others.
-    const parsed = parseAllDocuments(text, { lineCounter, prettyErrors: false, uniqueKeys: false, logLevel: "silent" });
+    const parsed = parseAllDocuments(text, { ...parsing, lineCounter });
     return Array.isArray(parsed) ? parsed : [];
   } catch (error) {
     if (error instanceof RangeError) return "nested too deeply";
@@ -109,11 +112,20 @@ function isEmpty({ contents }: Document.Parsed): boolean {
   return contents === null || (isScalar(contents) && contents.value === null);
 }
 
-function locatedDocument(document: Document.Parsed, lines: LineCounter): YamlDocument {
+function locatedDocument(document: Document.Parsed, text: string, lines: LineCounter): YamlDocument {
+  const [start, , end] = document.range;
+  const first = document.contents?.range[0] ?? 0;
+  // Nodes take many times the memory of their text, and few documents have problems: it is parsed again for lines.
+  let parsed: WeakRef<Document.Parsed> | undefined;
+  const nodes = (): Document.Parsed => {
+    const known = parsed?.deref() ?? parseDocument(text.slice(start, end), parsing);
+    if (known !== parsed?.deref()) parsed = new WeakRef(known);
+    return known;
+  };
   return {
     // The walk bounds the expansion; the library's bound would walk the document again for each alias.
     value: document.toJS({ maxAliasCount: -1 }) as unknown,
-    lineOf: (field) => lines.linePos(offsetOf(document, fieldSegments(field))).line,
+    lineOf: (field) => lines.linePos(field === "" ? first : start + offsetOf(nodes(), fieldSegments(field))).line,
   };
 }
 

@@ -247,6 +247,45 @@ describe("watching a folder", () => {
   });
 });
 
+describe("a large folder", () => {
+  const many = (count: number, from = 0): string =>
+    Array.from({ length: count }, (_, index) => partner(`p-${from + index}`)).join("\n---\n");
+
+  test("compiles only what an edit changes", async () => {
+    await write("keys.yaml", secret);
+    await write("a.yaml", partner("acme"));
+    await write("b.yaml", partner("beta"));
+    const { source, states } = await open();
+    const before = source.current();
+    await swap("a.yaml", partner("acme", { "endpoint.timeoutSeconds": 7 }));
+    const after = await changed(states, "the edit", ({ config }) => config.partners[0]?.endpoint.timeoutMs === 7_000);
+    const betaOf = ({ config }: FolderState) => config.partners.find(({ name }) => name === "beta");
+    expect(betaOf(after)).toBe(betaOf(before));
+    expect(after.results.find(({ name }) => name === "beta")).toBe(before.results.find(({ name }) => name === "beta"));
+  });
+
+  test("names the line of a fault among many documents", async () => {
+    const broken = partner("broken", { "endpoint.timeoutSeconds": -1 });
+    await write("many.yaml", `${many(50)}\n---\n# a comment\n${broken}\n---\n${many(50, 50)}`);
+    const { problems } = await readFolder(folder.path, allowAll);
+    expect(problems.find(({ field }) => field === "spec.endpoint.timeoutSeconds")).toMatchObject({
+      file: "many.yaml",
+      line: 102,
+    });
+  });
+
+  test("is recorded in pieces that make one text", async () => {
+    const data = await temporaryFolder("data");
+    await write("many.yaml", `${secret}\n---\n${many(250)}`);
+    const source = await FolderSource.open(folder.path, { policy: allowAll, record: new FolderRecordFile(data.path) });
+    await source.stop();
+    const recorded = await new FolderRecordFile(data.path).read();
+    expect([...(recorded?.objects.objects.keys() ?? [])]).toHaveLength(251);
+    expect([...(recorded?.parts.values() ?? [])].map(({ config }) => config)).toEqual(source.current().config.partners);
+    await data.remove();
+  });
+});
+
 describe("a folder after a restart", () => {
   const key = (name: string, bytes = name): string =>
     JSON.stringify({
