@@ -103,20 +103,21 @@ export function compilePartners(
   return config.partners.map((partner, index) => {
     const key = keys[index] ?? "";
     const place = places.get(key) ?? { lane: key, lanes: [key] };
-    const compiled = compilePartner(partner, config.material, key, place, declared);
-    return known.get(compiled.fingerprint) ?? compiled;
+    const classes = usesClasses(partner) ? [...declared.values()].map((one) => [one.type, one.sensitive]) : [];
+    const bytes = materialIdsOf(partner).map((id) => config.material[id] ?? null);
+    const fingerprint = hash("sha256", JSON.stringify([partner, bytes, place, ...classes]), "base64url");
+    return known.get(fingerprint) ?? compilePartner(partner, config.material, { key, ...place, fingerprint }, declared);
   });
 }
 
 function compilePartner(
   config: PartnerConfig,
   material: RuntimeConfig["material"],
-  key: string,
-  place: LanePlace,
+  known: Pick<Partner, "key" | "lane" | "lanes" | "fingerprint">,
   declared: ReadonlyMap<string, DeclaredType>,
 ): Partner {
   const sensitive: SensitiveFields = (type) => declared.get(type)?.sensitive ?? [];
-  const classes = usesClasses(config) ? [...declared.values()].map((one) => [one.type, one.sensitive]) : [];
+  const { key } = known;
   const { scheme, keys } = config.signing;
   const subscriptions = compileInOrder(config.subscriptions, sensitive);
   const valuesOf = valuesFor(subscriptions);
@@ -127,13 +128,10 @@ function compilePartner(
     const suiting = (list: readonly Subscription[]) => list.filter(({ suits }) => suits(event));
     return { wanted: suiting(subscriptions), withdrawn: suiting(lost) };
   };
-  const bytes = materialIdsOf(config).map((id) => material[id] ?? null);
   return {
     config,
-    fingerprint: hash("sha256", JSON.stringify([config, bytes, place, ...classes]), "base64url"),
     label: `${config.namespace}/${config.name}`,
-    key,
-    ...place,
+    ...known,
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
     matches: (event) => firstMet(candidateFor(event).wanted, valuesOf(event)) !== undefined,
