@@ -255,7 +255,8 @@ const table = `
       api/ crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ prometheus/ preview/ program/
       cli/command-line/ cli/api/
   cli/metrics/ < api/ crds/ metrics/request/ cli/command-line/ cli/api/
-  cli/webhooks/ < api/ webhooks/events/ metrics/request/ cli/command-line/ cli/api/
+  cli/webhooks/ <
+      api/ crds/ webhooks/events/ webhooks/history/ metrics/request/ cli/command-line/ cli/api/ cli/configuration/
   cli/partner/ <
       api/ crds/ version.ts webhooks/events/ webhooks/signing/ recipient/ webhooks/settlement/ webhooks/sending/
       cli/command-line/ cli/api/ cli/webhooks/

@@ -37,6 +37,8 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
   "docs/how-to/console.md": { "*": { neverRun: true } },
   "docs/how-to/event-catalogs.md": {
     "heliograph validate docs/examples/event-catalog.yaml": { runBy: ["test/cli/configuration/validate.test.ts"] },
+    "heliograph types check event.json --folder docs/examples": { checkedBy: ["test/cli/webhooks/types.test.ts"] },
+    "heliograph types generate > events.ts": { checkedBy: ["test/cli/webhooks/commands.nats.test.ts"] },
   },
   "docs/how-to/install.md": {
     'make image ARGS="--tag registry.example.com/heliograph:0.1.0"': {

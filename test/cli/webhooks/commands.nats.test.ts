@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -27,6 +27,7 @@ let token = "";
 const refused = new Set<string>();
 const data = JSON.stringify({ payout_id: "p-1", amount: 1 });
 const timeoutMs = 30_000;
+const exampleTypes = new URL("../../../docs/examples/event-catalog.yaml", import.meta.url);
 const heliograph = fileURLToPath(new URL("../../../cli/heliograph.ts", import.meta.url));
 
 beforeAll(async () => {
@@ -36,6 +37,7 @@ beforeAll(async () => {
     return refused.has(type) ? { status: 404 } : {};
   });
   await installation.write("acme.yaml", partnerText("acme", partner.url));
+  await installation.write("types.yaml", await readFile(exampleTypes, "utf8"));
   program = await installation.start();
   token = await installation.token({ scope: "events:write webhooks:read webhooks:replay webhooks:ack webhooks:ping" });
 });
@@ -438,6 +440,23 @@ describe("heliograph replay", () => {
   ])("is refused for %s", async (_name, args, sentence) => {
     await expect(readArguments(["replay", ...args], {})).rejects.toThrow(sentence);
   });
+});
+
+test("heliograph types lists, shows, checks and prints the types of the server", async () => {
+  const listed = await items("types", "list", "--search", "payouts created");
+  expect(listed).toMatchObject([{ type: "payout.created", catalog: "default/payouts", state: "Active" }]);
+  expect((await items("types", "show", "payout.processed"))[0]).toMatchObject({
+    sensitive: [{ pointer: "/account", class: "financial" }],
+  });
+  const file = join(installation.folder, "..", "checked.json");
+  await writeFile(file, JSON.stringify([{ payout_id: "" }]));
+  const checked = await command("types", "check", file, "--type", "payout.created", "-o", "json");
+  expect(checked).toMatchObject({ code: 1, stderr: "" });
+  expect(JSON.parse(checked.stdout)).toMatchObject({ status: "Invalid", errors: [{ pointer: "/payout_id" }] });
+  const unknown = await command("types", "check", file, "--type", "payout.procesed");
+  expect(unknown).toMatchObject({ code: 1, stdout: expect.stringContaining("Undeclared") });
+  const { stdout } = await command("types", "generate", "--prefix", "payout.c");
+  expect(stdout).toContain("export type HeliographEvent = PayoutCreated;");
 });
 
 describe("heliograph listen --partner", () => {
