@@ -97,7 +97,25 @@ export const CatalogCheck = object(
     ),
     message: text("What differs, by store; empty for `True`"),
   },
-  { check: text("First check that failed: forbidden, series, kind, labels, interval, bounds or values") },
+  {
+    check: text("First check that failed: forbidden, series, kind, labels, interval, bounds or values"),
+    catalog: text("Catalog of the metric, as NAMESPACE/NAME"),
+    stores: list(
+      object(
+        {
+          store: text("Name of the store in its catalog"),
+          status: words(checkStatuses, "Status of the metric in this store"),
+          message: text("What differs; empty for `True`"),
+        },
+        {
+          check: text("First check that failed"),
+          checked_at: ref(Time, "Time of the oldest response of the store that the result is based on"),
+        },
+      ),
+      "Results by store in the regions of the caller. Absent for metrics that were not compared yet. A report has at " +
+        "most 2,000 results, those that differ first",
+    ),
+  },
 );
 export type CatalogCheck = Static<typeof CatalogCheck>;
 

@@ -22,13 +22,6 @@ export interface UsageReader extends QueryReader {
   readonly seesAllUsage: boolean;
 }
 
-/** The catalogs that were compared with their stores. */
-export interface ChecksReport {
-  readonly catalogs: readonly ConfigzObserved[];
-  /** Ids of all metrics of these catalogs. */
-  readonly checked: readonly string[];
-}
-
 /** The context of one request. */
 export interface RequestContext {
   readonly correlationId: string;

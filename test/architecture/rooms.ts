@@ -209,8 +209,8 @@ const table = `
       api/ crds/ limits/ pods/ errors/ metrics/request/ metrics/catalog-index.ts metrics/authorization/
       metrics/metrics-api.ts metrics/planning/ metrics/admission/
   runtime/metrics/observed/ <
-      crds/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts metrics/request/
-      metrics/catalog-index.ts metrics/metrics-api.ts metrics/promql/
+      api/ crds/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts metrics/request/
+      metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/ metrics/planning/
   runtime/metrics/api/ <
       api/ limits/ crds/ tracing/ pods/ errors/ stores/limits/ stores/store.ts stores/read-middleware.ts
       metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/

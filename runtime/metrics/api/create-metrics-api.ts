@@ -39,13 +39,7 @@ import {
   createResponseCache,
   repeatQuery,
 } from "../response/cached-response.ts";
-import {
-  catalogResponse,
-  checksResponse,
-  describeMetric,
-  readableMetrics,
-  type Thresholds,
-} from "../response/catalog-response.ts";
+import { catalogResponse, describeMetric, readableMetrics, type Thresholds } from "../response/catalog-response.ts";
 import { noStore } from "../response/response-headers.ts";
 import { createSnapshots } from "../response/snapshots.ts";
 import { handleSelectors } from "../selectors/handle-selectors.ts";
@@ -56,6 +50,7 @@ import { createSloHistoryHandler } from "../slo/handle-history.ts";
 import { createSloHandler } from "../slo/handle-slo.ts";
 import { indexSlos, type SloEntry } from "../slo/slo-selection.ts";
 import { handleBulk } from "./handle-bulk.ts";
+import { checksResponse } from "../observed/checks-response.ts";
 import { CatalogChecks } from "../observed/catalog-checks.ts";
 import { readUsage } from "../usage/read-usage.ts";
 import { readRemovedUses, removedUses } from "../usage/removed-uses.ts";

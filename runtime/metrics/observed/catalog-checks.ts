@@ -2,13 +2,13 @@ import { hash } from "node:crypto";
 import type { Logger } from "pino";
 import { digestOf } from "../../../crds/compile/canonical-json.ts";
 import type { CatalogConfig, RuntimeConfig } from "../../../crds/config.ts";
-import type { CatalogCheck, CheckStatus, ConfigzObserved } from "../../../crds/configz.ts";
+import type { CheckStatus, ConfigzObserved } from "../../../crds/configz.ts";
 import { createByteBudget } from "../../stores/limits/fan-out.ts";
 import type { Store, Stores } from "../../stores/store.ts";
 import { ownerOf, type Pods } from "../../pods/pods.ts";
-import { type CatalogStore, indexCatalogs, type MetricEntry } from "../catalog-index.ts";
-import type { ChecksReport } from "../metrics-api.ts";
-import { decideChecks, metricCheck, observedOf, type StepFault } from "./decide-checks.ts";
+import { type CatalogIndex, type CatalogStore, indexCatalogs, type MetricEntry } from "../catalog-index.ts";
+import { checksReport, type ChecksReport, type ReadPair } from "./checks-report.ts";
+import type { StepFault } from "./decide-checks.ts";
 import { type BackgroundReads, type FactStep, factSteps, type MetricFacts, readFacts } from "./metric-facts.ts";
 
 const ticksPerPeriod = 300;
@@ -32,7 +32,7 @@ interface ChecksOptions {
 }
 
 /** A metric in a store that this runtime can read. */
-interface Pair {
+interface Pair extends ReadPair {
   readonly entry: MetricEntry;
   readonly store: CatalogStore;
   /** Time of its first request within each period, in milliseconds. */
@@ -40,6 +40,7 @@ interface Pair {
   readonly digest: string;
   facts: MetricFacts;
   readonly faults: Map<FactStep, StepFault>;
+  readonly readMs: Map<FactStep, number>;
 }
 
 type Task = { readonly pair: Pair; readonly step: FactStep };
@@ -56,6 +57,7 @@ export class CatalogChecks {
   readonly #ending = new AbortController();
   readonly #timer: NodeJS.Timeout | undefined;
   #catalogs: readonly CatalogConfig[] = [];
+  #index: CatalogIndex = new Map();
   #pairs: ReadonlyMap<string, Pair> = new Map();
   #lastMs: number;
   #wasLeader = false;
@@ -72,14 +74,15 @@ export class CatalogChecks {
   /** Applies a configuration. What is known of unchanged metrics in unchanged stores stays. */
   apply({ catalogs }: Pick<RuntimeConfig, "catalogs">): void {
     const before = this.#pairs;
-    const pairs = [...indexCatalogs(catalogs).values()].flatMap((entry) =>
+    this.#index = indexCatalogs(catalogs);
+    const pairs = [...this.#index.values()].flatMap((entry) =>
       entry.stores.filter(isCompared).map((store) => {
         const key = `${store.key} ${entry.metric.id}`;
         const digest = digestOf([entry.digest, store.digest, entry.slos]);
         const known = before.get(key);
         if (known?.digest === digest) return [key, known] as const;
         const offsetMs = this.#offsetOf(key);
-        return [key, { entry, store, offsetMs, digest, facts: {}, faults: new Map<FactStep, StepFault>() }] as const;
+        return [key, { entry, store, offsetMs, digest, facts: {}, faults: new Map(), readMs: new Map() }] as const;
       }),
     );
     this.#catalogs = catalogs;
@@ -153,6 +156,7 @@ export class CatalogChecks {
     for (const pair of this.#pairs.values()) {
       pair.facts = {};
       pair.faults.clear();
+      pair.readMs.clear();
     }
   }
 
@@ -187,6 +191,7 @@ export class CatalogChecks {
       const reads = await backgroundReads(stores.get(pair.store.key), this.#ending.signal);
       pair.facts = await readFacts(step, pair, pair.facts, reads, now());
       pair.faults.delete(step);
+      pair.readMs.set(step, now());
       count("ok");
     } catch (error) {
       if (this.#ending.signal.aborted) return;
@@ -199,37 +204,13 @@ export class CatalogChecks {
   }
 
   #report(): ChecksReport {
-    const catalogs: ConfigzObserved[] = [];
-    const checked: string[] = [];
-    const byMetric = Map.groupBy(this.#pairs.values(), ({ entry }) => entry.metric.id);
-    for (const catalog of this.#catalogs) {
-      const ids = catalog.metrics.map(({ id }) => id);
-      const isRead = ids.every((id) => (byMetric.get(id) ?? []).every(isReadOnce));
-      if (!isRead) continue;
-      checked.push(...ids);
-      const checks = ids.map((id): CatalogCheck => {
-        const pairs = byMetric.get(id) ?? [];
-        return metricCheck(
-          id,
-          pairs.map((pair) => ({ name: pair.store.config.name, results: decideChecks(pair, pair) })),
-        );
-      });
-      catalogs.push(observedOf(catalog, checks));
-    }
-    return { catalogs, checked };
+    return checksReport(this.#catalogs, this.#index, ({ key }, metric) => this.#pairs.get(`${key} ${metric}`));
   }
 }
 
 /** Peers check their own stores. A store that needs a tenant for each request has no series without one. */
 function isCompared({ config }: CatalogStore): boolean {
   return config.prometheus !== undefined && config.tenancy !== "StoreHeader";
-}
-
-function isReadOnce({ facts, faults }: Pair): boolean {
-  // Without names of labels, their values are not read.
-  return factSteps.every(
-    (step) => facts[step] !== undefined || faults.has(step) || (step === "values" && faults.has("labels")),
-  );
 }
 
 /** @throws StoreError; Error for a store that fails already, which gets no request */

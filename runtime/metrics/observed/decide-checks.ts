@@ -160,28 +160,40 @@ function wrongShape(source: SourceConfig, samples: MetricFacts["samples"]): stri
   return falls ? "the values fall too often for a counter" : "";
 }
 
-/** The checks of a metric in all of its stores as one result. */
-export function metricCheck(
-  id: string,
-  stores: readonly { readonly name: string; readonly results: readonly CheckResult[] | undefined }[],
-): CatalogCheck {
-  const all = stores.flatMap(({ name, results = [] }) => results.map((result) => ({ name, ...result })));
-  const worst = (["False", "Unknown"] as const).find((status) => all.some((one) => one.status === status));
-  if (all.length === 0)
+/** The checks of a metric in one store as one result. */
+export interface StoreResult extends Omit<CatalogCheck, "metric"> {
+  /** Name of the store in its catalog. */
+  readonly store: string;
+}
+
+/** The checks of a metric in one store as one result: what differs, else what is unknown. */
+export function storeResult(store: string, results: readonly CheckResult[]): StoreResult {
+  const status = worstOf(results);
+  const found = results.filter((one) => one.status === status && status !== "True");
+  const check = status === "False" ? found[0]?.check : undefined;
+  const message = [...new Set(found.map((one) => one.message))].join("; ");
+  return { store, status, ...(check === undefined ? {} : { check }), message };
+}
+
+/** The results of a metric in all of its stores as one. */
+export function metricCheck(id: string, stores: readonly StoreResult[]): CatalogCheck {
+  const compared = stores.filter(({ status }) => status !== "NotChecked");
+  if (compared.length === 0)
     return { metric: id, status: "NotChecked", message: "no store of the metric can be checked from here" };
-  if (worst === undefined) return { metric: id, status: "True", message: "" };
-  const found = all.filter(({ status }) => status === worst);
-  const byStore = Map.groupBy(found, ({ name }) => name);
-  const texts = [...byStore].map(
-    ([name, own]) => `${name}: ${[...new Set(own.map(({ message }) => message))].join("; ")}`,
-  );
+  const status = worstOf(compared);
+  if (status === "True") return { metric: id, status, message: "" };
+  const found = compared.filter((one) => one.status === status);
   const check = found[0]?.check;
   return {
     metric: id,
-    status: worst,
-    ...(worst === "False" && check !== undefined ? { check } : {}),
-    message: texts.join(". "),
+    status,
+    ...(check === undefined ? {} : { check }),
+    message: found.map(({ store, message }) => `${store}: ${message}`).join(". "),
   };
+}
+
+function worstOf(all: readonly { readonly status: CheckStatus }[]): "True" | "False" | "Unknown" {
+  return (["False", "Unknown"] as const).find((status) => all.some((one) => one.status === status)) ?? "True";
 }
 
 const textMax = 200;

@@ -1,10 +1,10 @@
-import { type CatalogCheck, type CatalogChecksAnswer, categories, metricStates } from "../../../api/catalog.ts";
+import { categories, metricStates } from "../../../api/catalog.ts";
 import { metricsMax } from "../../../api/queries.ts";
 import { labelNames, type MetricOwnership } from "../../../crds/config.ts";
 import { accessOf, type Caller, classOf } from "../authorization/access.ts";
 import { mayRead, namedTenant, requireMetric, requireReadScope } from "../authorization/policy.ts";
 import type { MetricEntry } from "../catalog-index.ts";
-import type { CatalogReader, ChecksReport, DescribedMetric, MetricsResponse, RequestContext } from "../metrics-api.ts";
+import type { CatalogReader, DescribedMetric, MetricsResponse, RequestContext } from "../metrics-api.ts";
 import { isPastSunset, schemaVersionOf } from "../planning/catalog-entry.ts";
 import type { QueryContext } from "../planning/query.ts";
 import { meaningsOf } from "../promql/meaning.ts";
@@ -62,36 +62,6 @@ export function catalogResponse(
   const data = entries.map(entryBody);
   const about = { schema_version: schemaVersionOf(entries, readOne(params, "schema_version")), total: entries.length };
   return { status: 200, headers: {}, body: { data, meta: { correlation_id: contentId([data, about]), ...about } } };
-}
-
-/**
- * `GET /v1/metrics/catalog/checks`: how the metrics that the caller may read compare with their stores.
- *
- * @param report undefined if the pod that compares them does not respond
- * @throws ApiError for a parameter, and for a caller without the scope or a tenant
- */
-export function checksResponse(
-  params: Parameters,
-  caller: Caller,
-  queryContext: QueryContext,
-  report: ChecksReport | undefined,
-): MetricsResponse {
-  rejectUnknown(params, () => false);
-  const access = accessOf(caller, queryContext.quotas);
-  requireReadScope(caller);
-  namedTenant(new Map(), access.tenants);
-  const checked = new Set(report?.checked);
-  const found = new Map(report?.catalogs.flatMap(({ metrics }) => metrics.map((one) => [one.metric, one] as const)));
-  const message = report === undefined ? "the pod that compares catalogs does not respond" : "not compared yet";
-  const entries = [...queryContext.catalog.values()].filter((entry) => mayRead(entry, caller, access));
-  const data = entries.map(({ metric: { id } }): CatalogCheck => {
-    if (!checked.has(id)) return { metric_id: id, status: "Unknown", message };
-    const { metric: _id, ...rest } = found.get(id) ?? { metric: id, status: "True" as const, message: "" };
-    return { metric_id: id, ...rest };
-  });
-  const countOf = (status: CatalogCheck["status"]): number => data.filter((one) => one.status === status).length;
-  const meta = { total: data.length, failed: countOf("False"), unknown: countOf("Unknown") };
-  return { status: 200, headers: {}, body: { data, meta } satisfies CatalogChecksAnswer };
 }
 
 function entryBody({ metric, schemaVersion }: MetricEntry): object {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { CatalogChecksAnswer } from "../../../../api/catalog.ts";
 import type { MetricConfig } from "../../../../crds/config.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
@@ -92,6 +93,10 @@ describe("the catalog against a real Prometheus", () => {
       took: "True",
       without_label: "False labels eu: no series has the label psp",
     });
+    const { body } = await api.catalogChecks(parameters([]), everyone, { correlationId: "c", nowMs: Date.now() });
+    const [first] = (body as CatalogChecksAnswer).data.find(({ metric_id: id }) => id === "missing")?.stores ?? [];
+    expect(first).toMatchObject({ store: "eu", status: "False", check: "series" });
+    expect(Math.abs(Date.now() - Date.parse(first?.checked_at ?? ""))).toBeLessThan(20_000);
     const [observed] = api.observed();
     expect(observed).toMatchObject({ status: "False", reason: "Mismatch", kind: "MetricCatalog" });
 

@@ -6,6 +6,7 @@ import {
   metricCheck,
   observedOf,
   type CheckResult,
+  storeResult,
 } from "../../../../runtime/metrics/observed/decide-checks.ts";
 import type { FactStep, MetricFacts } from "../../../../runtime/metrics/observed/metric-facts.ts";
 import type { MetricInStore } from "../../../../runtime/metrics/observed/metric-in-store.ts";
@@ -218,15 +219,12 @@ const result = (check: CheckName, status: CheckResult["status"], message = ""): 
 const catalog = { namespace: "shop", name: "ops", uid: "u", generation: 3, specDigest: "d" };
 
 describe("the checks of a catalog", () => {
-  const fine = { name: "eu", results: [result("series", "True")] };
-  const down = { name: "latam", results: [result("series", "Unknown", "the store does not respond")] };
-  const odd = {
-    name: "apac",
-    results: [
-      result("forbidden", "False", "the series have the forbidden label userId"),
-      result("kind", "Unknown", "not read yet"),
-    ],
-  };
+  const fine = storeResult("eu", [result("series", "True")]);
+  const down = storeResult("latam", [result("series", "Unknown", "the store does not respond")]);
+  const odd = storeResult("apac", [
+    result("forbidden", "False", "the series have the forbidden label userId"),
+    result("kind", "Unknown", "not read yet"),
+  ]);
 
   test("take the worst store of a metric", () => {
     expect(metricCheck("m", [fine])).toEqual({ metric: "m", status: "True", message: "" });
@@ -244,13 +242,13 @@ describe("the checks of a catalog", () => {
     expect(metricCheck("m", [])).toMatchObject({ status: "NotChecked" });
   });
 
-  test.each<[string, readonly (typeof fine | typeof odd)[][], string, string]>([
+  test.each<[string, readonly (typeof fine)[][], string, string]>([
     ["all metrics match", [[fine], [fine]], "True", "MatchesStores"],
     ["some have no store that is compared", [[fine], []], "True", "MatchesStores"],
     ["none is compared", [[], []], "Unknown", "NotChecked"],
     ["a store is down", [[fine], [down]], "Unknown", "StoreUnavailable"],
     ["a store is down and another has a forbidden label", [[down], [odd]], "False", "ForbiddenLabel"],
-    ["a metric differs", [[{ name: "eu", results: [result("kind", "False", "x")] }]], "False", "Mismatch"],
+    ["a metric differs", [[storeResult("eu", [result("kind", "False", "x")])]], "False", "Mismatch"],
   ])("are a condition: %s", (_name, metrics, status, reason) => {
     const checks = metrics.map((stores, index) => metricCheck(`m${index}`, stores));
     expect(observedOf(catalog, checks)).toMatchObject({ status, reason, generation: 3, uid: "u" });
@@ -258,7 +256,7 @@ describe("the checks of a catalog", () => {
 
   test("name the forbidden label first, and list what is not True", () => {
     const checks = [
-      metricCheck("a", [{ name: "eu", results: [result("kind", "False", "x")] }]),
+      metricCheck("a", [storeResult("eu", [result("kind", "False", "x")])]),
       metricCheck("b", [odd]),
       metricCheck("c", [fine]),
     ];
