@@ -235,6 +235,8 @@ export interface EventCatalogConfig extends ResourceOrigin {
   readonly uncompared?: true;
   /** By type. No two catalogs hold the same type. */
   readonly types: readonly EventTypeConfig[];
+  /** Sensitive fields of types that it declared until another catalog or the policy prevented that. By type. */
+  readonly formerTypes?: readonly Pick<EventTypeConfig, "type" | "sensitive">[];
 }
 
 /** One type that producers may send. */

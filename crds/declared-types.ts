@@ -12,18 +12,27 @@ export interface DeclaredType {
   readonly versions: ReadonlyMap<string, EventVersionConfig>;
 }
 
+type Catalogs = Pick<RuntimeConfig, "eventCatalogs">;
+
+/** Sensitive fields by type, including those of catalogs that may no longer declare the type. */
+export function sensitiveFields({ eventCatalogs = [] }: Catalogs): ReadonlyMap<string, EventTypeConfig["sensitive"]> {
+  const all = eventCatalogs.flatMap(({ types, formerTypes = [] }) => [...types, ...formerTypes]);
+  const byType = Map.groupBy(all, ({ type }) => type);
+  return new Map([...byType].map(([type, some]) => [type, some.flatMap(({ sensitive }) => sensitive)]));
+}
+
 /** Every type that a configuration declares, by its name. */
-export function declaredTypes({
-  eventCatalogs = [],
-}: Pick<RuntimeConfig, "eventCatalogs">): ReadonlyMap<string, DeclaredType> {
+export function declaredTypes(config: Catalogs): ReadonlyMap<string, DeclaredType> {
+  const { eventCatalogs = [] } = config;
+  const allSensitive = sensitiveFields(config);
   const types = eventCatalogs.flatMap(({ namespace, name, owner, contact, types: own }) =>
-    own.map(({ type, description, sensitive, versions }): DeclaredType => ({
+    own.map(({ type, description, versions }): DeclaredType => ({
       type,
       description,
       catalog: `${namespace}/${name}`,
       owner,
       ...(contact === undefined ? {} : { contact }),
-      sensitive,
+      sensitive: allSensitive.get(type) ?? [],
       versions: new Map(versions.map((version) => [version.version, version])),
     })),
   );

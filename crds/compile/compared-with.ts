@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { placed } from "../checks/event-catalog.ts";
 import type { EventCatalogConfig } from "../config.ts";
 import { incompatibilities } from "../event-schema/incompatibilities.ts";
@@ -16,10 +17,15 @@ export function comparedWith(evaluated: EvaluatedResource, last: ConfigPart | un
   if (resource.kind !== "EventCatalog" || part?.kind !== "EventCatalog") return evaluated;
   if (last?.kind !== "EventCatalog") return part.config.generation > 1 ? uncompared(evaluated, part) : evaluated;
   if (last.config.specDigest === part.config.specDigest)
-    return last.config.uncompared === true ? uncompared(evaluated, part) : evaluated;
+    return likeBefore(last.config.uncompared === true ? uncompared(evaluated, part) : evaluated, last);
   const problems = changedSchemas(resource, last.config);
   if (problems.length === 0) return evaluated;
   return { ...evaluated, fault: "Incompatible", problems, part: undefined, uniqueKeys: [] };
+}
+
+/** The very part that is applied already, if nothing changed, so that the next compilation recognises it. */
+function likeBefore(evaluated: EvaluatedResource, last: ConfigPart): EvaluatedResource {
+  return isDeepStrictEqual(evaluated.part, last) ? { ...evaluated, part: last } : evaluated;
 }
 
 function uncompared(

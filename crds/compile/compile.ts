@@ -11,7 +11,7 @@ import { byText, canonicalJson } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
 import { type Evaluation, EvaluationCache } from "./evaluation-cache.ts";
 import type { ResourceResult } from "./resource-result.ts";
-import { type Before, expired, lastGoodMsDefault, withdrawnFrom } from "./last-good.ts";
+import { type Before, expired, lastGoodMsDefault, permittedPart } from "./last-good.ts";
 import { type KeyHolder, resolveConflicts, uniqueKeysOfPart } from "./uniqueness.ts";
 
 interface CompileInput {
@@ -167,5 +167,5 @@ function carry(part: ConfigPart, { policy, nowMs, lastGoodMs }: CarryLimits): Ca
 
 function permitted(part: ConfigPart, policy: InstallationPolicy): ConfigPart | undefined {
   if (partPermissionProblems(part, policy).length === 0) return part;
-  return part.kind === "WebhookPartner" ? withdrawnFrom(part, policy) : undefined;
+  return permittedPart(part, policy);
 }

@@ -1,4 +1,5 @@
 import { type ConflictProblem, isNamesake } from "./uniqueness.ts";
+import { withoutTypes } from "./event-catalog.ts";
 import { secretNamesOf } from "../checks/references.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { InstallationPolicy } from "../policy.ts";
@@ -94,20 +95,40 @@ function evaluationOf(resource: Resource, { secrets, policy, held, before }: Cir
   return {
     ...evaluated,
     bornAtMs: bornAtMs(resource),
-    isStillSo: ({ nowMs, partOf }) => nowMs < evaluated.againMs && (!isStoodInFor || partOf(resource) === last),
+    isStillSo: ({ nowMs, partOf }) =>
+      nowMs < evaluated.againMs && (!isStoodInFor || partOf(resource)?.config === last?.config),
     outcome: (conflicts, { partOf, mayForget = false }) => {
-      const wasThere = conflicts.length > 0 && (mayForget || partOf(resource) !== undefined);
-      const mark = JSON.stringify([conflicts, wasThere]);
-      if (mark !== known?.mark) known = { mark, outcome: outcomeOf(evaluated, conflicts, wasThere) };
+      const applied = conflicts.length === 0 ? undefined : partOf(resource);
+      const wasThere = conflicts.length > 0 && (mayForget || applied !== undefined);
+      const catalog = applied?.kind === "EventCatalog" ? applied : undefined;
+      const mark = JSON.stringify([conflicts, wasThere, catalog]);
+      if (mark !== known?.mark) known = { mark, outcome: outcomeOf(evaluated, conflicts, { wasThere, catalog }) };
       return known.outcome;
     },
   };
 }
 
-function outcomeOf(evaluated: EvaluatedResource, conflicts: readonly ConflictProblem[], wasThere: boolean): Outcome {
-  const part =
-    conflicts.length === 0 ? evaluated.part : wasThere && !conflicts.some(isNamesake) ? yielded(evaluated) : undefined;
+interface Applied {
+  /** False only for an object that never had a part. */
+  readonly wasThere: boolean;
+  /** The applied part of a catalog of event types. */
+  readonly catalog: ConfigPart | undefined;
+}
+
+function outcomeOf(evaluated: EvaluatedResource, conflicts: readonly ConflictProblem[], applied: Applied): Outcome {
+  const part = conflicts.length === 0 ? evaluated.part : partInConflict(evaluated, conflicts, applied);
   return { part, result: resultOf(evaluated, conflicts, part) };
+}
+
+function partInConflict(
+  evaluated: EvaluatedResource,
+  conflicts: readonly ConflictProblem[],
+  { wasThere, catalog }: Applied,
+): ConfigPart | undefined {
+  if (conflicts.some(isNamesake)) return undefined;
+  if (evaluated.part?.kind !== "EventCatalog") return wasThere ? yielded(evaluated) : undefined;
+  const lost = new Set(conflicts.map(({ eventType }) => eventType));
+  return withoutTypes(evaluated.part, (type) => lost.has(type), catalog);
 }
 
 function bornAtMs({ metadata }: Resource): number {

@@ -1,4 +1,7 @@
+import { partPermissionProblems } from "../checks/permissions.ts";
 import type { EventCatalogConfig, EventTypeConfig, EventVersionConfig } from "../config.ts";
+import type { ConfigPart } from "../part.ts";
+import type { InstallationPolicy } from "../policy.ts";
 import type { EventCatalog } from "../resource.ts";
 import type { EventCatalogType, EventCatalogTypeVersion } from "../types/event-catalog.ts";
 import { byText } from "./canonical-json.ts";
@@ -34,6 +37,40 @@ function compileVersion(version: EventCatalogTypeVersion): EventVersionConfig {
     ...(deprecatedAt === undefined ? {} : { deprecatedAtMs: Date.parse(deprecatedAt) }),
     ...(sunsetAt === undefined ? {} : { sunsetAtMs: Date.parse(sunsetAt) }),
   };
+}
+
+type EventCatalogPart = Extract<ConfigPart, { readonly kind: "EventCatalog" }>;
+
+/**
+ * A catalog that may not declare some of its types: it keeps the others. Sensitive fields of a type that it did declare
+ * stay sensitive, so that no partner receives them because of a conflict or a smaller grant.
+ *
+ * @param last the part applied before
+ */
+export function withoutTypes(
+  part: EventCatalogPart,
+  isLost: (type: string) => boolean,
+  last: ConfigPart | undefined,
+): EventCatalogPart | undefined {
+  const types = part.config.types.filter(({ type }) => !isLost(type));
+  const before = last?.kind === "EventCatalog" ? [...last.config.types, ...(last.config.formerTypes ?? [])] : [];
+  const formerTypes = before
+    .filter(({ type, sensitive }) => isLost(type) && sensitive.length > 0)
+    .map(({ type, sensitive }) => ({ type, sensitive }));
+  if (types.length + formerTypes.length === 0) return undefined;
+  const { formerTypes: _former, ...config } = part.config;
+  return { ...part, config: { ...config, types, ...(formerTypes.length === 0 ? {} : { formerTypes }) } };
+}
+
+/** The part of a catalog that the policy permits now. */
+export function permittedTypes(part: EventCatalogPart, policy: InstallationPolicy): EventCatalogPart | undefined {
+  const isLost = (type: string): boolean => {
+    const alone = part.config.types.filter((one) => one.type === type);
+    return partPermissionProblems({ ...part, config: { ...part.config, types: alone } }, policy).length > 0;
+  };
+  const lost = new Set(part.config.types.map(({ type }) => type).filter(isLost));
+  const former = new Set(part.config.formerTypes?.map(({ type }) => type));
+  return withoutTypes(part, (type) => lost.has(type) || former.has(type), part);
 }
 
 /** Warnings for versions that end. */

@@ -1,7 +1,6 @@
-import { missingPart } from "../checks/secret-entry.ts";
 import { partPermissionProblems } from "../checks/permissions.ts";
 import { resolveReferences, type References } from "../checks/references.ts";
-import type { Secrets } from "../checks/secret-entry.ts";
+import { missingPart, type Secrets } from "../checks/secret-entry.ts";
 import type { HeldReason, PartnerConfig } from "../config.ts";
 import { materialIdsOf } from "../material.ts";
 import { grantOf, type InstallationPolicy } from "../policy.ts";
@@ -12,6 +11,7 @@ import { compileCatalog } from "./catalog.ts";
 import { differInReferencesAlone, narrowPartner, release, restrict } from "./narrow-partner.ts";
 import { compilePartner } from "./partner.ts";
 import type { ConfigPart } from "../part.ts";
+import { permittedTypes } from "./event-catalog.ts";
 
 /** Default time for which a last good version may be used instead. */
 export const lastGoodMsDefault = 7 * 86_400_000;
@@ -68,8 +68,13 @@ export function lastGoodVersion(evaluated: EvaluatedResource, input: LastGoodInp
       return fault === "Unresolved" ? catalogStandIn(evaluated, resource, input) : evaluated;
     case "QueryClassQuota":
     case "EventCatalog":
-      return evaluated;
+      return catalogOfFewerTypes(evaluated, input);
   }
+}
+
+/** A catalog of event types that the policy does not permit as written: its applied part, as far as it is permitted. */
+function catalogOfFewerTypes(evaluated: EvaluatedResource, { last, policy }: LastGoodInput): EvaluatedResource {
+  return last?.kind === "EventCatalog" ? withPart(evaluated, permittedTypes(last, policy)) : evaluated;
 }
 
 /** The part of an applied partner that loses a unique key to an older object: its events wait. */
@@ -86,11 +91,10 @@ export function pinned(evaluated: EvaluatedResource, part: ConfigPart, policy: I
   const problems = partPermissionProblems(whole, policy);
   if (problems.length === 0) return withPart(evaluated, whole);
   const isInvalid = evaluated.fault === "Invalid";
-  const fault = isInvalid
-    ? { problems: [...evaluated.problems, ...problems] }
-    : { fault: "NotPermitted" as const, problems };
-  const out: EvaluatedResource = { ...evaluated, ...fault, part: undefined, uniqueKeys: [] };
-  return whole.kind === "WebhookPartner" ? withPart(out, withdrawnFrom(whole, policy)) : out;
+  const fault = isInvalid ? {} : { fault: "NotPermitted" as const };
+  const all = isInvalid ? [...evaluated.problems, ...problems] : problems;
+  const out: EvaluatedResource = { ...evaluated, ...fault, problems: all, part: undefined, uniqueKeys: [] };
+  return withPart(out, permittedPart(whole, policy));
 }
 
 /** State of a partner's spec; of an invalid one, as far as it can be read. */
@@ -175,6 +179,12 @@ export function withoutKeys(config: PartnerConfig): PartnerPart {
 function withoutEndpointMaterial(config: PartnerConfig): PartnerConfig {
   const { tls: _tls, oauth2: _oauth2, ...endpoint } = config.endpoint;
   return { ...config, endpoint };
+}
+
+/** What remains of a part that names more than the policy permits. */
+export function permittedPart(part: ConfigPart, policy: InstallationPolicy): ConfigPart | undefined {
+  if (part.kind === "WebhookPartner") return withdrawnFrom(part, policy);
+  return part.kind === "EventCatalog" ? permittedTypes(part, policy) : undefined;
 }
 
 /** The permitted part of a version: its events are routed, and nothing is sent. */

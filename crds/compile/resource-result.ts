@@ -85,7 +85,7 @@ export function resultOf(
     uid: uidOf(evaluated.resource),
     accepted: acceptedOf(evaluated, conflicts),
     resolvedRefs: resolvedRefsOf(evaluated),
-    problems: [...evaluated.problems, ...conflicts],
+    problems: [...evaluated.problems, ...conflicts.map(({ eventType: _type, ...problem }) => problem)],
     warnings: warningsOf(evaluated),
     ambiguousKeys: evaluated.references.ambiguousKeys,
     ...insteadOf(evaluated, part),
@@ -174,8 +174,8 @@ export function evaluate(resource: Resource, secrets: Secrets, policy: Installat
 }
 
 /** The same object with another part than its spec gives. A held part has no unique key but the name of its object. */
-export function withPart(evaluated: EvaluatedResource, part: ConfigPart): EvaluatedResource {
-  return { ...evaluated, part, uniqueKeys: uniqueKeysOfPart(evaluated.resource, part) };
+export function withPart(evaluated: EvaluatedResource, part: ConfigPart | undefined): EvaluatedResource {
+  return { ...evaluated, part, uniqueKeys: part === undefined ? [] : uniqueKeysOfPart(evaluated.resource, part) };
 }
 
 function partOf(resource: Resource, { keys, entries, endpoint }: References): ConfigPart {

@@ -12,11 +12,15 @@ export interface UniqueKey {
   readonly reason: "Conflicted" | "SharedSigningKey";
   /** The value, in the words of the message. */
   readonly what: string;
+  /** The type of a key that its holder can lose alone: a catalog keeps its other types. */
+  readonly eventType?: string;
 }
 
 /** A unique key that an older object holds. */
 export interface ConflictProblem extends FieldProblem {
   readonly reason: UniqueKey["reason"];
+  /** The event type that a catalog may not declare, when that is the value. */
+  readonly eventType?: string;
 }
 
 /** Kind and name of an object. */
@@ -98,7 +102,7 @@ function metricKey({ id }: { readonly id: string }, index: number): UniqueKey {
 
 function eventTypeKey({ type }: { readonly type: string }, index: number): UniqueKey {
   const field = `spec.types[${index}].type`;
-  return { name: `event-type/${type}`, field, reason: "Conflicted", what: `the event type ${type}` };
+  return { name: `event-type/${type}`, field, reason: "Conflicted", what: `the event type ${type}`, eventType: type };
 }
 
 interface ClassClients {
@@ -121,7 +125,8 @@ function clientKeys({ class: queryClass, clients }: ClassClients): readonly Uniq
 
 /**
  * Gives each unique key to the first holder in the given order (oldest first). A holder that finds one of its keys
- * taken gets none, so that the next holder may get them. Returns the problems of the holders without keys.
+ * taken gets none, so that the next holder may get them; a catalog gets its other event types. Returns the problems of
+ * the holders without all keys.
  */
 export function resolveConflicts<C extends KeyHolder>(
   holders: readonly C[],
@@ -131,16 +136,17 @@ export function resolveConflicts<C extends KeyHolder>(
   for (const holder of holders) {
     const problems = holder.uniqueKeys.flatMap((uniqueKey) => {
       const owner = owners.get(uniqueKey.name);
-      return owner === undefined
-        ? []
-        : [{ field: uniqueKey.field, reason: uniqueKey.reason, message: takenBy(uniqueKey, owner) }];
+      return owner === undefined ? [] : [conflictOf(uniqueKey, owner)];
     });
     if (problems.length > 0) out.set(holder, problems);
-    else for (const { name } of holder.uniqueKeys) owners.set(name, holder);
+    if (problems.some(({ eventType }) => eventType === undefined)) continue;
+    for (const { name } of holder.uniqueKeys) if (!owners.has(name)) owners.set(name, holder);
   }
   return out;
 }
 
-function takenBy({ what }: UniqueKey, { resource: { kind, metadata } }: KeyHolder): string {
-  return `${what} belongs to ${kind} ${metadata.namespace}/${metadata.name}, which is older`;
+function conflictOf({ field, reason, what, eventType }: UniqueKey, { resource }: KeyHolder): ConflictProblem {
+  const { kind, metadata } = resource;
+  const message = `${what} belongs to ${kind} ${metadata.namespace}/${metadata.name}, which is older`;
+  return { field, reason, message, ...(eventType === undefined ? {} : { eventType }) };
 }

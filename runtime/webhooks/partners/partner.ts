@@ -3,7 +3,7 @@
 import { hash } from "node:crypto";
 import type { EndpointTlsConfig, PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { materialIdsOf } from "../../../crds/material.ts";
-import { declaredTypes, type DeclaredType } from "../../../crds/declared-types.ts";
+import { sensitiveFields } from "../../../crds/declared-types.ts";
 import type { PayloadSelection, SensitiveFields } from "../events/payload-selection.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import { partnerKey } from "../ids.ts";
@@ -98,15 +98,17 @@ export function compilePartners(
 ): readonly Partner[] {
   const known = new Map(previous.map((partner) => [partner.fingerprint, partner]));
   const keys = config.partners.map(({ uid }) => partnerKey(uid));
-  const declared = declaredTypes(config);
+  const sensitive = sensitiveFields(config);
   const places = assignLanes(keys, promoted, ownLanesMax);
   return config.partners.map((partner, index) => {
     const key = keys[index] ?? "";
     const place = places.get(key) ?? { lane: key, lanes: [key] };
-    const classes = usesClasses(partner) ? [...declared.values()].map((one) => [one.type, one.sensitive]) : [];
+    const classes = usesClasses(partner) ? [...sensitive] : [];
     const bytes = materialIdsOf(partner).map((id) => config.material[id] ?? null);
     const fingerprint = hash("sha256", JSON.stringify([partner, bytes, place, ...classes]), "base64url");
-    return known.get(fingerprint) ?? compilePartner(partner, config.material, { key, ...place, fingerprint }, declared);
+    return (
+      known.get(fingerprint) ?? compilePartner(partner, config.material, { key, ...place, fingerprint }, sensitive)
+    );
   });
 }
 
@@ -114,9 +116,9 @@ function compilePartner(
   config: PartnerConfig,
   material: RuntimeConfig["material"],
   known: Pick<Partner, "key" | "lane" | "lanes" | "fingerprint">,
-  declared: ReadonlyMap<string, DeclaredType>,
+  fields: ReadonlyMap<string, ReturnType<SensitiveFields>>,
 ): Partner {
-  const sensitive: SensitiveFields = (type) => declared.get(type)?.sensitive ?? [];
+  const sensitive: SensitiveFields = (type) => fields.get(type) ?? [];
   const { key } = known;
   const { scheme, keys } = config.signing;
   const subscriptions = compileInOrder(config.subscriptions, sensitive);

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { compile } from "../../../crds/compile/compile.ts";
+import { compile, createCompiler } from "../../../crds/compile/compile.ts";
 import { lastGoodMsDefault } from "../../../crds/compile/last-good.ts";
 import { partsOf } from "../../../crds/part.ts";
 import { allowAll } from "../../../crds/policy.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
+import { declaredTypes, sensitiveFields } from "../../../crds/declared-types.ts";
+import type { Resource } from "../../../crds/resource.ts";
+import { plainObject } from "../valid-objects.ts";
 import { resourceOf } from "./resources.ts";
 
 const at = "types[0].versions[0]";
@@ -101,6 +104,98 @@ describe("a catalog of events", () => {
       "version 2026-01-31 of payout.processed is deprecated since 2026-01-01T00:00:00Z; new events are rejected from " +
         "2027-01-01T00:00:00Z",
     ]);
+  });
+
+  const typed = (...names: readonly string[]) =>
+    Object.fromEntries(
+      names.flatMap((type, index) => [
+        [
+          `types[${index}]`,
+          structuredClone((plainObject("EventCatalog").spec as { readonly types: readonly object[] }).types[0]),
+        ],
+        [`types[${index}].type`, type],
+        [`types[${index}].sensitive`, [{ pointer: "/id", class: "financial" }]],
+      ]),
+    );
+  const olderCatalog = (...names: readonly string[]) =>
+    resourceOf(
+      "EventCatalog",
+      { ...typed(...names), ...Object.fromEntries(names.map((_, index) => [`types[${index}].sensitive`, []])) },
+      { name: "older", uid: "u-0", creationTimestamp: "2026-01-01T00:00:00Z" },
+    );
+  const youngerCatalog = resourceOf("EventCatalog", typed("payout.a", "payout.b"), {
+    name: "younger",
+    uid: "u-1",
+    creationTimestamp: "2026-01-02T00:00:00Z",
+  });
+  const typesOf = ({ eventCatalogs = [] }: RuntimeConfig) =>
+    eventCatalogs.map(({ name, types, formerTypes = [] }) => [
+      name,
+      types.map(({ type }) => type),
+      formerTypes.map(({ type }) => type),
+    ]);
+  const financial = [{ pointer: "/id", class: "financial" }];
+
+  test("keeps the types that no older catalog declares", () => {
+    const resources = [youngerCatalog, olderCatalog("payout.a")];
+    const { config, results } = compile({ resources, secrets: new Map(), policy: allowAll });
+    expect(results.map(({ name, accepted }) => [name, accepted.reason])).toEqual([
+      ["older", "Accepted"],
+      ["younger", "Conflicted"],
+    ]);
+    expect(typesOf(config)).toEqual([
+      ["older", ["payout.a"], []],
+      ["younger", ["payout.b"], []],
+    ]);
+    // It never declared the type, so it has no say in what is sensitive in it.
+    expect(sensitiveFields(config)).toEqual(
+      new Map([
+        ["payout.a", []],
+        ["payout.b", financial],
+      ]),
+    );
+  });
+
+  test("that loses a type which it declared keeps the type's sensitive fields, however often it is compiled", () => {
+    const createdCompile = createCompiler();
+    let published = createdCompile({ resources: [youngerCatalog], secrets: new Map(), policy: allowAll }).config;
+    for (const _ of [1, 2, 3]) {
+      const parts = partsOf(published);
+      const before = { partOf: ({ metadata }: Resource) => parts.get(metadata.uid ?? ""), nowMs: 0, lastGoodMs: 1 };
+      const resources = [youngerCatalog, olderCatalog("payout.a", "payout.b")];
+      published = createdCompile({ resources, secrets: new Map(), policy: allowAll, before }).config;
+      expect(typesOf(published)).toEqual([
+        ["older", ["payout.a", "payout.b"], []],
+        ["younger", [], ["payout.a", "payout.b"]],
+      ]);
+      expect(sensitiveFields(published).get("payout.b")).toEqual(financial);
+      expect(declaredTypes(published).get("payout.b")?.sensitive).toEqual(financial);
+    }
+  });
+
+  test("keeps permitted types and all sensitive fields when the policy grants less", () => {
+    const published = compile({ resources: [youngerCatalog], secrets: new Map(), policy: allowAll }).config;
+    const parts = partsOf(published);
+    const before = { partOf: () => parts.get("u-1"), nowMs: 0, lastGoodMs: 1 };
+    const [all] = allowAll.grants;
+    const policy = { grants: all === undefined ? [] : [{ ...all, eventTypes: ["payout.b"] }] };
+    const { config, results } = compile({ resources: [youngerCatalog], secrets: new Map(), policy, before });
+    expect(results[0]?.accepted.reason).toBe("NotPermitted");
+    expect(typesOf(config)).toEqual([["younger", ["payout.b"], ["payout.a"]]]);
+    expect(sensitiveFields(config).get("payout.a")).toEqual(financial);
+  });
+
+  test("is compiled once while nothing changes", () => {
+    const compileAgain = createCompiler();
+    let published = compileAgain({ resources: [youngerCatalog], secrets: new Map(), policy: allowAll }).config;
+    const catalogs = [1, 2, 3].map(() => {
+      const parts = partsOf(published);
+      const before = { partOf: () => parts.get("u-1"), nowMs: 0, lastGoodMs: 1 };
+      published = compileAgain({ resources: [youngerCatalog], secrets: new Map(), policy: allowAll, before }).config;
+      return published.eventCatalogs?.[0];
+    });
+    expect(catalogs[1]).toBe(catalogs[0]);
+    expect(catalogs[2]).toBe(catalogs[0]);
   });
 
   test("yields a type to an older catalog", () => {
