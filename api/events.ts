@@ -1,5 +1,18 @@
 import { Problem, Time } from "./documents.ts";
-import { anyObject, count, either, flag, list, nullable, object, ref, text, words, type Static } from "./schema.ts";
+import {
+  anyObject,
+  constant,
+  count,
+  either,
+  flag,
+  list,
+  nullable,
+  object,
+  ref,
+  text,
+  words,
+  type Static,
+} from "./schema.ts";
 
 /** First segment of the types of operational events, which the program creates. Producers must not use it. */
 export const ownDomain = "heliograph";
@@ -40,6 +53,54 @@ export const EventOrBatch = either([
   ref(EventEnvelope),
   list(ref(EventEnvelope), undefined, { minItems: 1, maxItems: batchEventsMax }),
 ]);
+
+/** A URI reference of RFC 3986. A colon in its first segment follows a scheme. */
+const uriReference = {
+  pattern: "^(?:[A-Za-z][A-Za-z0-9+.-]*:|(?![^/?#]*:))(?:[A-Za-z0-9_.~:/?#[\\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+$",
+};
+const jsonMediaType = "^(?:application|text)/(?:[A-Za-z0-9_.!#$&^-]+\\+)?json(?:; ?charset=utf-8)?$";
+const base64 = { contentEncoding: "base64", contentMediaType: "application/json" };
+/** Months with their days, without the one of leap years. */
+const days =
+  "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8])";
+const datedSchema = text("With the version at its end", { pattern: `/\\d{4}-(?:${days})(?:\\.json)?$` });
+const cloudEvent = object(
+  {
+    specversion: constant("1.0", "Version of CloudEvents"),
+    id: text("`event_id` of the event", eventTexts.event_id),
+    source: text("`producer` of the event", { maxLength: eventTexts.producer.maxLength, ...uriReference }),
+    type: text("`type` of the event", { ...eventTexts.type, not: { pattern: `^${ownDomain}\\.` } }),
+    time: text("`ts` of the event, which is in UTC with milliseconds", {
+      format: "date-time",
+      pattern: "^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(?:\\.\\d+)?(?:[Zz]|[+-]\\d{2}:\\d{2})$",
+    }),
+  },
+  {
+    version: text("`version` of the event; not needed if the path of `dataschema` ends with it", { format: "date" }),
+    tenant: nullable(text(undefined, eventTexts.tenant), "`tenant` of the event, by default the only one of the token"),
+    datacontenttype: nullable(text(undefined, { pattern: jsonMediaType }), "Media type of JSON in UTF-8"),
+    dataschema: nullable(text(undefined, uriReference), "Schema of the data, kept under its name"),
+    subject: nullable(text(undefined, { minLength: 1 }), "Kept under its name"),
+    data: nullable(anyObject(), "`data` of the event"),
+    data_base64: nullable(text(undefined, base64), "`data` of the event as JSON in base64"),
+  },
+);
+
+/** A CloudEvent, which is stored as an {@link EventEnvelope}. Extensions are kept under their names. */
+export const CloudEvent: typeof cloudEvent = {
+  ...cloudEvent,
+  propertyNames: { pattern: "^(?:[a-z0-9]+|data_base64)$" },
+  additionalProperties: {
+    anyOf: [
+      { type: ["string", "boolean", "null"] },
+      { type: "integer", minimum: -2_147_483_648, maximum: 2_147_483_647 },
+    ],
+  },
+  anyOf: [{ required: ["version"] }, { required: ["dataschema"], properties: { dataschema: datedSchema } }],
+  not: { anyOf: ["attempt", "producer", "ts"].map((name) => ({ required: [name] })) },
+};
+
+export const CloudEventBatch = list(ref(CloudEvent), "CloudEvents", { minItems: 1, maxItems: batchEventsMax });
 
 const accepted = {
   event_id: text("Id of the event"),

@@ -120,7 +120,7 @@ const table = `
       webhooks/settlement/ webhooks/partners/
   runtime/webhooks/telemetry/ < limits/ crds/ tracing/ webhooks/settlement/ webhooks/records/
   runtime/webhooks/ingest/ <
-      api/ crds/ limits/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
+      api/ crds/ limits/ errors/ json/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
       webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/records/ webhooks/telemetry/
   runtime/webhooks/delivery/ <
       api/ limits/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts

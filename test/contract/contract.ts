@@ -82,9 +82,13 @@ function hasRejection({ mediaType, ...response }: Exchange): boolean {
   return (refusal ?? null) !== null || (Array.isArray(results) && results.some(({ error }) => error !== undefined));
 }
 
-function bodyFaults({ requestBody }: OperationObject, { requestBody: bytes }: Exchange): readonly string[] {
-  const schema = requestBody?.content?.["application/json"]?.schema;
-  if (schema === undefined || bytes === undefined || bytes.length === 0) return [];
+function bodyFaults(
+  { requestBody }: OperationObject,
+  { requestBody: bytes, requestType = "application/json" }: Exchange,
+): readonly string[] {
+  const schema = requestBody?.content?.[requestType]?.schema;
+  const isJson = /[/+]json$/u.test(requestType);
+  if (schema === undefined || !isJson || bytes === undefined || bytes.length === 0) return [];
   return problemsOf(ofBodies, schema, { request: JSON.parse(Buffer.from(bytes).toString()) as unknown }, "request");
 }
 

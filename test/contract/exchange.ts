@@ -13,6 +13,8 @@ export interface Exchange {
   readonly target: string;
   readonly status: number;
   readonly requestBody: Uint8Array | undefined;
+  /** Media type of the request. @default application/json */
+  readonly requestType?: string;
   readonly mediaType: string;
   /** `Content-Encoding` of the response. @default none */
   readonly coding?: string | undefined;
@@ -51,11 +53,18 @@ function exchangeOf(request: FastifyRequest, reply: FastifyReply, responseBody: 
     route: request.routeOptions.url ?? "",
     target: request.raw.url ?? "",
     status: reply.statusCode,
-    requestBody: request.body instanceof Uint8Array ? request.body : undefined,
+    ...requestOf(request),
     mediaType: String(reply.getHeader("content-type") ?? "").split(";")[0] ?? "",
     coding: reply.getHeader("content-encoding")?.toString(),
     responseBody,
   };
+}
+
+/** Without the body of a CloudEvent in binary mode, which is only its data. */
+function requestOf({ headers, body }: FastifyRequest): Pick<Exchange, "requestBody" | "requestType"> {
+  const requestType = (headers["content-type"] ?? "application/json").replace(/\s*;.*/u, "").toLowerCase();
+  const isBinary = "ce-id" in headers && !requestType.startsWith("application/cloudevents");
+  return { requestType, requestBody: body instanceof Uint8Array && !isBinary ? body : undefined };
 }
 
 /** A line of the recording. */

@@ -86,7 +86,7 @@ function parametersText({ parameters = [] }: Operation): readonly string[] {
 }
 
 function bodyText({
-  operation: { bodySchema, bodyExample },
+  operation: { bodySchema, bodyExample, otherBodies = {} },
   bodyBytesMax,
   takesForms,
 }: DocumentedRoute): readonly string[] {
@@ -94,7 +94,8 @@ function bodyText({
   const bound = bodyBytesMax === undefined ? "" : `, at most ${bodyBytesMax} bytes`;
   const example = bodyExample === undefined ? [] : [`\`\`\`json\n${JSON.stringify(bodyExample, null, 2)}\n\`\`\`\n`];
   const type = takesForms === true ? "application/x-www-form-urlencoded" : "application/json";
-  return [`Body: ${typeText({ $ref: bodySchema })} as \`${type}\`${bound}.\n`, ...example];
+  const others = Object.entries(otherBodies).map(([name, schema]) => `, ${typeText({ $ref: schema })} as \`${name}\``);
+  return [`Body: ${typeText({ $ref: bodySchema })} as \`${type}\`${others.join("")}${bound}.\n`, ...example];
 }
 
 function answerText({ description, schema, alsoAs = [] }: OperationResponse): string {

@@ -25,6 +25,10 @@ export const ingestOperation: Operation = {
   id: "acceptEvent",
   summary: "Store an event, or a list of events, and deliver each to every partner that subscribes to it",
   bodySchema: "EventOrBatch",
+  otherBodies: {
+    "application/cloudevents+json": "CloudEvent",
+    "application/cloudevents-batch+json": "CloudEventBatch",
+  },
   responses: {
     "202": { description: "The event is stored, or every event of the list", schema: "EventAnswer" },
     "207": { description: "Some events of the list are rejected", schema: "BatchAnswer" },

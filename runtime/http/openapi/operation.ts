@@ -45,6 +45,8 @@ export interface Operation {
   /** Name of the schema of the request body. */
   readonly bodySchema?: SchemaName;
   readonly bodyExample?: object;
+  /** Names of the schemas of bodies in other types of JSON, by their media types. */
+  readonly otherBodies?: Readonly<Record<string, SchemaName>>;
   /** @default false: a request with a body needs one */
   readonly isBodyOptional?: boolean;
   /** By status. */

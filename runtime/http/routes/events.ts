@@ -1,11 +1,12 @@
 import { ApiError } from "../../errors/api-error.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
-import type { Ingest, IngestResponse } from "../../webhooks/ingest/ingest.ts";
 import { ingestBatch, isBatch, splitBatch, type BatchItemResult } from "../../webhooks/ingest/ingest-batch.ts";
+import { cloudEventSource, isBinaryMode } from "../../webhooks/ingest/cloud-event-source.ts";
+import type { EventSource, Ingest, IngestResponse } from "../../webhooks/ingest/ingest.ts";
 import { idempotent } from "./idempotent.ts";
 import { ingestOperation } from "../openapi/event-operations.ts";
 import { problemOf } from "../server/problem.ts";
-import type { ApiResponse, Route } from "../server/route.ts";
+import type { ApiRequest, ApiResponse, Route } from "../server/route.ts";
 
 /** The part of the webhook engine that the route uses. */
 interface EventIntake {
@@ -19,19 +20,42 @@ const batchBytesMax = 1024 * 1024;
 /** `POST /events`: 202 only after the event is stored. Source: seed "Webhook Event Delivery" §1 and §2.1. */
 export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly Route[] {
   return [
-    idempotent(idempotencyKeys, {
-      method: "POST",
-      path: "/events",
-      scopes: ["events:write"],
-      operation: ingestOperation,
-      bodyBytesMax: batchBytesMax,
-      handle: async ({ body, caller: { tenants }, correlationId, traceparent }) => {
-        const sender = { tenants, traceparent };
-        if (!isBatch(body)) return { status: 202, body: acceptedBody(await ingest(body, sender)) };
-        return batchResponse(await ingestBatch(ingest, splitBatch(body), sender), correlationId);
+    idempotent(
+      idempotencyKeys,
+      {
+        method: "POST",
+        path: "/events",
+        scopes: ["events:write"],
+        operation: ingestOperation,
+        bodyBytesMax: batchBytesMax,
+        takesJsonTypes: true,
+        handle: async (request) => {
+          const { body, headers = {}, correlationId, traceparent } = request;
+          const { tenants } = request.caller;
+          const sender = { tenants, traceparent };
+          const event = cloudEventSource({ headers, body, tenants }) ?? nativeSource(body);
+          if (!isList(event)) return { status: 202, body: acceptedBody(await ingest(event, sender)) };
+          return batchResponse(await ingestBatch(ingest, event, sender), correlationId);
+        },
       },
-    }),
+      contentOf,
+    ),
   ];
+}
+
+function nativeSource(body: Uint8Array): EventSource | readonly EventSource[] {
+  return isBatch(body) ? splitBatch(body) : body;
+}
+
+function isList(source: EventSource | readonly EventSource[]): source is readonly EventSource[] {
+  return Array.isArray(source);
+}
+
+/** In binary mode the headers are a part of the event. */
+function contentOf({ body, headers = {} }: ApiRequest): Uint8Array {
+  if (!isBinaryMode(headers)) return body;
+  const attributes = Object.entries(headers).filter(([name]) => name.startsWith("ce-"));
+  return Buffer.concat([Buffer.from(JSON.stringify(attributes.toSorted(([a], [b]) => (a < b ? -1 : 1)))), body]);
 }
 
 /** 202 when every event is stored, 207 when some are. When no event can be stored, the batch is rejected as a whole. */

@@ -11,14 +11,25 @@ const partlyDone = 207;
 /**
  * The route with support of `Idempotency-Key`. The same path, key and body of one caller have the same outcome for a
  * day, and run once. A rejected request had no effect, so its key may be used again.
+ *
+ * @param contentOf the bytes that must be the same. @default the body
  * @throws ApiError `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
  */
-export function idempotent(keys: IdempotencyKeys, route: Route): Route {
-  return { ...route, handle: (request) => handleOnce(keys, route, request) };
+export function idempotent(
+  keys: IdempotencyKeys,
+  route: Route,
+  contentOf: (request: ApiRequest) => Uint8Array = ({ body }) => body,
+): Route {
+  return { ...route, handle: (request) => handleOnce(keys, route, request, contentOf(request)) };
 }
 
-async function handleOnce(keys: IdempotencyKeys, route: Route, request: ApiRequest): Promise<ApiResponse> {
-  const { idempotencyKey, caller, body, path } = request;
+async function handleOnce(
+  keys: IdempotencyKeys,
+  route: Route,
+  request: ApiRequest,
+  content: Uint8Array,
+): Promise<ApiResponse> {
+  const { idempotencyKey, caller, path } = request;
   if (idempotencyKey === undefined) return route.handle(request);
   if (!keyForm.test(idempotencyKey)) {
     throw invalidField(
@@ -29,10 +40,10 @@ async function handleOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
   }
   const target = [route.path, ...Object.values(path).map(encodeURIComponent)].join(" ");
   const key = [caller.client, route.method, target, idempotencyKey, ...narrowingOf(caller)].join("\n");
-  const claim = await orUnavailable(() => keys.claim(key, body));
+  const claim = await orUnavailable(() => keys.claim(key, content));
   switch (claim.kind) {
     case "first":
-      return await firstResponse(keys, key, route, request);
+      return await firstResponse(keys, { key, content }, route, request);
     case "known":
       return { ...claim.answer, headers: { "idempotency-replayed": "true" } };
     case "running":
@@ -54,7 +65,7 @@ function narrowingOf(caller: Caller): readonly string[] {
 
 async function firstResponse(
   keys: IdempotencyKeys,
-  key: string,
+  { key, content }: { readonly key: string; readonly content: Uint8Array },
   route: Route,
   request: ApiRequest,
 ): Promise<ApiResponse> {
@@ -69,7 +80,7 @@ async function firstResponse(
   const { status, body } = response;
   // A repetition may store the rest of the batch. The stored events are duplicates then.
   if (status === partlyDone) await keys.release(key).catch(() => undefined);
-  else await orUnavailable(() => keys.keep(key, request.body, { status, body }));
+  else await orUnavailable(() => keys.keep(key, content, { status, body }));
   return response;
 }
 

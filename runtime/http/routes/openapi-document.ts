@@ -112,9 +112,13 @@ function pathItem(routes: readonly Documented[]): JsonSchema {
 
 function operationObject(route: Documented): JsonSchema {
   const { operation } = route;
-  const { parameters = [], bodySchema, bodyExample, isBodyOptional = false } = operation;
+  const { parameters = [], bodySchema, otherBodies = {}, bodyExample, isBodyOptional = false } = operation;
   const body = bodySchema === undefined ? { type: "object" } : { $ref: componentHref(bodySchema) };
   const example = bodyExample === undefined ? {} : { example: bodyExample };
+  const others = Object.entries(otherBodies).map(([name, schema]) => [
+    name,
+    { schema: { $ref: componentHref(schema) } },
+  ]);
   const type = route.takesForms === true ? formMediaType : "application/json";
   const isRequired = type !== formMediaType && !isBodyOptional;
   return {
@@ -125,7 +129,12 @@ function operationObject(route: Documented): JsonSchema {
     parameters: parameters.map(parameterObject),
     ...(route.bodyBytesMax === undefined
       ? {}
-      : { requestBody: { required: isRequired, content: { [type]: { schema: body, ...example } } } }),
+      : {
+          requestBody: {
+            required: isRequired,
+            content: { [type]: { schema: body, ...example }, ...Object.fromEntries(others) },
+          },
+        }),
     responses: responsesOf(operation, route),
   };
 }

@@ -14,7 +14,7 @@ import {
 import { fitLinkHeaders, hasBytes } from "../representation/representations.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
 import { httpLimits } from "./listen-server.ts";
-import { formMediaType, formParameters, isForm, queryParameters } from "./query-string.ts";
+import { bodyTypes, formParameters, queryParameters, rejectMediaType, valuesByName } from "./query-string.ts";
 import { createRepeatRequests, type RepeatRequests } from "./repeat-requests.ts";
 import { correlationHeader, correlationIdOf } from "./request-log.ts";
 import { anonymous, type ApiRequest, type ApiResponse, type Route } from "./route.ts";
@@ -53,8 +53,8 @@ export function createPublicServer(options: PublicServerOptions): FastifyInstanc
   const app = createHttpServer({ ...options, areResponsesBounded: true, shortcut: repeatRequests.respond });
   app.addHook("preClose", async () => repeatRequests.end());
   app.decorateRequest("caller", undefined);
-  const types = ["application/json", formMediaType];
-  app.addContentTypeParser(types, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  for (const types of bodyTypes)
+    app.addContentTypeParser(types, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   for (const route of options.routes) addRoute(app, route, { ...options, readCertificate, repeatRequests });
   rejectOtherMethods(app, options.routes);
   return app;
@@ -78,7 +78,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
       request.caller = await callerOf(request, route, options);
       request.client = request.caller.client;
       rejectEncodedBody(request.headers["content-encoding"]);
-      rejectForm(route, request.headers["content-type"]);
+      rejectMediaType(route, request.headers["content-type"]);
     },
     handler: async (request, reply) => {
       const ownId = request.caller === anonymous ? correlationIdOf(undefined) : request.id;
@@ -190,14 +190,9 @@ function rejectEncodedBody(encoding: string | undefined): void {
   throw new ApiError("unsupported_media_type", "Send the body without Content-Encoding.");
 }
 
-function rejectForm({ method, takesForms = false }: Route, contentType: string | undefined): void {
-  if (takesForms || method === "GET" || !isForm(contentType)) return;
-  throw new ApiError("unsupported_media_type", "Send the body as application/json.");
-}
-
 function apiRequest(
   request: FastifyRequest,
-  { takesForms = false }: Route,
+  { takesForms = false, takesJsonTypes = false }: Route,
   moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs" | "address" | "origin">,
 ): ApiRequest {
   if (request.caller === undefined) throw new Error("a route ran without authentication");
@@ -213,6 +208,7 @@ function apiRequest(
     idempotencyKey: headerOf(headers["idempotency-key"]),
     remainingMs: headerOf(headers["x-remaining-ms"]),
     traceparent: headerOf(headers["traceparent"]),
+    ...(takesJsonTypes ? { headers: valuesByName(request.raw.rawHeaders) } : {}),
     tenant: headerOf(headers["x-scope-orgid"]),
     body,
   };

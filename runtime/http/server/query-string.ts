@@ -1,5 +1,6 @@
 import { ApiError } from "../../errors/api-error.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
+import type { Route } from "./route.ts";
 
 const parametersMax = 256;
 
@@ -47,6 +48,21 @@ function decoded(text: string): string {
 
 /** Media type of a form. Source: WHATWG, "URL", §5. */
 export const formMediaType = "application/x-www-form-urlencoded";
+
+/** JSON under a more specific media type, which only some routes accept. Source: RFC 6839 §3.1. */
+const otherJson = /^(?:application\/[\w.!#$&^-]+\+json|text\/json)(?:\s*;|$)/iu;
+
+/** The media types of all bodies. Each route accepts some of them. */
+export const bodyTypes = [["application/json", formMediaType], otherJson];
+
+/** @throws ApiError `unsupported_media_type` for a form or another type of JSON that the route does not accept */
+export function rejectMediaType(
+  { method, takesForms = false, takesJsonTypes = false }: Pick<Route, "method" | "takesForms" | "takesJsonTypes">,
+  contentType = "",
+): void {
+  const isOther = (otherJson.test(contentType) && !takesJsonTypes) || (isForm(contentType) && !takesForms);
+  if (isOther && method !== "GET") throw new ApiError("unsupported_media_type", "Send the body as application/json.");
+}
 
 /** True for a `Content-Type` that names a form. */
 export function isForm(contentType: string | undefined): boolean {
@@ -107,4 +123,13 @@ export function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
     if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
   }
   return hosts > 1;
+}
+
+/** All values of each header, by its name in lower case. */
+export function valuesByName(raw: readonly string[]): Readonly<Record<string, readonly string[]>> {
+  const byName = Map.groupBy(
+    raw.keys().filter((index) => index % 2 === 0),
+    (index) => raw[index]?.toLowerCase() ?? "",
+  );
+  return Object.fromEntries([...byName].map(([name, indexes]) => [name, indexes.map((index) => raw[index + 1] ?? "")]));
 }

@@ -39,6 +39,8 @@ export interface ApiRequest {
   readonly idempotencyKey: string | undefined;
   /** The `X-Remaining-Ms` header; undefined when there was none. */
   readonly remainingMs?: string | undefined;
+  /** All values of each header, by its name in lower case, if the route takes several types of JSON. */
+  readonly headers?: Readonly<Record<string, readonly string[] | undefined>>;
   /** The `traceparent` header; undefined when there was none. */
   readonly traceparent?: string | undefined;
   /** The `X-Scope-OrgID` header; undefined when there was none. */
@@ -88,6 +90,8 @@ export interface Route {
    * a body of JSON must be empty. @default false
    */
   readonly takesForms?: boolean;
+  /** True when the body may be JSON of any `+json` type, such as a CloudEvent. @default false */
+  readonly takesJsonTypes?: boolean;
   readonly handle: (request: ApiRequest) => Promise<ApiResponse>;
 }
 

@@ -148,7 +148,7 @@ const fieldRules: readonly FieldRule[] = [
 export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): ValidEnvelope {
   if (bytes.byteLength > eventBytesMax)
     throw new ApiError("body_too_large", `An event can have at most ${eventBytesMax} bytes`);
-  const source = decode(bytes);
+  const source = eventText(bytes);
   const fields = parseObject(source);
   const search = searchPersonalData(rules, typeOf(fields));
   const problems = [...fieldProblems(fields), ...shapeProblems(source, search)].slice(0, problemsMax);
@@ -162,7 +162,8 @@ export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): Vali
 /** Created once, because its creation costs more than the decoding of an event. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function decode(bytes: Uint8Array): string {
+/** The text of an event. @throws ApiError `invalid_utf8` */
+export function eventText(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch (cause) {

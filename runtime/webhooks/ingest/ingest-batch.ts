@@ -1,6 +1,6 @@
 import { batchEventsMax } from "../../../api/events.ts";
 import { ApiError } from "../../errors/api-error.ts";
-import type { EventCaller, Ingest, IngestResponse } from "./ingest.ts";
+import type { EventCaller, EventSource, Ingest, IngestResponse } from "./ingest.ts";
 
 /** The result of one event of a batch. */
 export type BatchItemResult = { readonly response: IngestResponse } | { readonly error: ApiError };
@@ -49,7 +49,7 @@ export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
 /** Stores each event of a batch. The results have the order of the events. */
 export async function ingestBatch(
   ingest: Ingest,
-  items: readonly Uint8Array[],
+  items: readonly EventSource[],
   caller: EventCaller,
 ): Promise<readonly BatchItemResult[]> {
   const results: BatchItemResult[] = [];
@@ -61,7 +61,7 @@ export async function ingestBatch(
   return results;
 }
 
-async function ingestOne(ingest: Ingest, item: Uint8Array, caller: EventCaller): Promise<BatchItemResult> {
+async function ingestOne(ingest: Ingest, item: EventSource, caller: EventCaller): Promise<BatchItemResult> {
   try {
     return { response: await ingest(item, caller) };
   } catch (error) {

@@ -58,7 +58,18 @@ interface IngestDeps {
  * @throws ApiError of the envelope; `tenant_forbidden`; those of the declared type; `event_id_reused` for a known id
  *   with other bytes or of another tenant; `events_unavailable` when the event may not be stored
  */
-export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestResponse>;
+export type Ingest = (source: EventSource, caller: EventCaller) => Promise<IngestResponse>;
+
+/** The bytes of an event, or an event in another format. */
+export type EventSource = Uint8Array | EncodedEvent;
+
+/** An event in another format than the envelope. */
+export interface EncodedEvent {
+  /** Converts it to the bytes of an envelope. @throws ApiError for an event that has no such bytes */
+  readonly decode: () => Uint8Array;
+  /** The error with the fields as its producer wrote them. */
+  readonly describe: (error: ApiError) => ApiError;
+}
 
 const giveUpAfterMsDefault = 4_000;
 const inFlightMax = 2_048;
@@ -71,14 +82,16 @@ export function createIngest(deps: IngestDeps): Ingest {
   const admit = createAdmission(deps.isConnected, deps.isFull ?? (() => false));
   const { metrics, spans, idForms = [] } = deps;
   const rules = personalDataRules(deps.personalData);
-  return async (bytes, caller) => {
+  return async (source, caller) => {
     const span = spans.ingest(caller.traceparent);
     let envelope: Envelope | undefined;
     const end = (outcome: string): void => {
       metrics.ingested.inc({ outcome });
       if (envelope !== undefined) span.end(envelope, outcome);
     };
+    const { decode, describe } = source instanceof Uint8Array ? asSent(source) : source;
     try {
+      const bytes = decode();
       const valid = parseEnvelope(bytes, rules);
       checkCaller(valid.envelope, caller, idForms);
       if (deps.contracts?.areNeeded === true) deps.contracts.check(valid.envelope);
@@ -90,9 +103,13 @@ export function createIngest(deps: IngestDeps): Ingest {
       const apiError = apiErrorOf(error);
       end(outcomeOf(apiError));
       if (apiError instanceof EventIdTaken) deps.onTaken?.(apiError);
-      throw apiError;
+      throw describe(apiError);
     }
   };
+}
+
+function asSent(bytes: Uint8Array): EncodedEvent {
+  return { decode: () => bytes, describe: (error) => error };
 }
 
 /** @throws ApiError `invalid_envelope` for a reserved type or id, `tenant_forbidden` */

@@ -103,6 +103,89 @@ describe.concurrent("a batch over HTTP", () => {
   });
 });
 
+describe.concurrent("a CloudEvent over HTTP", () => {
+  const attributes = {
+    specversion: "1.0",
+    source: "/billing",
+    type: "payout.processed",
+    time: "2026-01-01T01:00:00+01:00",
+    version: "2026-01-01",
+  };
+  const structuredType = { "content-type": "application/cloudevents+json; charset=UTF-8" };
+  const data = { payout_id: "p-1" };
+  const eventOf = (id: string, more: object = {}) => ({ ...attributes, id, data, ...more });
+  const headersOf = (id: string) => {
+    const names = Object.entries({ ...attributes, id }).map(([name, value]) => [`ce-${name}`, value]);
+    return Object.fromEntries(names) as Readonly<Record<string, string>>;
+  };
+
+  test("is stored once as an envelope in both modes, for the tenant of the token", async (context) => {
+    const it = await caseOf(context);
+    const post = poster(context, it);
+    const structured = await post("/events", JSON.stringify(eventOf("e-1")), structuredType);
+    expect(structured).toMatchObject({ status: 202, body: { event_id: "e-1", tenant: "acme", duplicate: false } });
+    expect(await post("/events", JSON.stringify(data), headersOf("e-1"))).toMatchObject({
+      status: 202,
+      body: { event_id: "e-1", duplicate: true },
+    });
+    const stored = await it.nats.manager.streams.getMessage(`${it.prefix.toUpperCase()}_EVENTS`, { seq: 1 });
+    expect(Buffer.from(stored?.data ?? []).toString()).toBe(
+      '{"event_id":"e-1","type":"payout.processed","version":"2026-01-01","ts":"2026-01-01T00:00:00.000Z",' +
+        '"producer":"/billing","tenant":"acme","data":{"payout_id":"p-1"}}',
+    );
+    const other = JSON.stringify(eventOf("e-1", { source: "/other" }));
+    expect(await post("/events", other, structuredType)).toMatchObject({
+      status: 409,
+      body: { code: "event_id_reused" },
+    });
+    const foreign = JSON.stringify(eventOf("e-2", { tenant: "zeta" }));
+    expect(await post("/events", foreign, structuredType)).toMatchObject({ status: 403 });
+  });
+
+  test("in a batch has a result of its own", async (context) => {
+    const it = await caseOf(context);
+    const batch = [eventOf("e-1"), eventOf("e-2", { source: 5 }), eventOf("e-3", { data: { email: "a@b.example" } })];
+    const type = { "content-type": "application/cloudevents-batch+json" };
+    expect(await poster(context, it)("/events", JSON.stringify(batch), type)).toMatchObject({
+      status: 207,
+      body: {
+        results: [
+          { status: 202, event_id: "e-1" },
+          { status: 422, error: { code: "invalid_envelope", errors: [{ field: "source" }] } },
+          { status: 422, error: { code: "personal_data", errors: [{ field: "data.email" }] } },
+        ],
+      },
+    });
+  });
+
+  test("in binary mode is another request if a header differs, for its Idempotency-Key", async (context) => {
+    const post = poster(context, await caseOf(context));
+    const key = { "idempotency-key": "k-1" };
+    expect(await post("/events", "{}", { ...headersOf("e-1"), ...key })).toMatchObject({ status: 202 });
+    const again = await post("/events", "{}", { ...headersOf("e-1"), ...key });
+    expect(again.headers["idempotency-replayed"]).toBe("true");
+    expect(await post("/events", "{}", { ...headersOf("e-2"), ...key })).toMatchObject({
+      status: 422,
+      body: { code: "idempotency_key_reused" },
+    });
+  });
+
+  test.each([
+    ["/events", "application/cloudevents+xml"],
+    ["/events", "application/vnd.acme+json"],
+    ["/webhooks/replay", "application/cloudevents+json"],
+  ])("at %s as %s is 415", async (url, type) => {
+    const cleanups: (() => Promise<void>)[] = [];
+    const context = { onTestFinished: (cleanup: () => Promise<void>) => void cleanups.push(cleanup) };
+    const post = poster(context, await caseOf(context));
+    expect(await post(url, JSON.stringify(eventOf("e-1")), { "content-type": type })).toMatchObject({
+      status: 415,
+      body: { code: "unsupported_media_type" },
+    });
+    await Promise.all(cleanups.map((cleanup) => cleanup()));
+  });
+});
+
 describe.concurrent("an Idempotency-Key", () => {
   test("returns the same response to the same request, and refuses another body", async (context) => {
     const it = await caseOf(context);

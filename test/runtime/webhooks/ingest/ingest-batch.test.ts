@@ -60,7 +60,7 @@ describe("a batch", () => {
       most = Math.max(most, underWay);
       await Promise.resolve();
       underWay -= 1;
-      const eventId = Buffer.from(bytes).toString();
+      const eventId = Buffer.from(bytes as Uint8Array).toString();
       if (Number(eventId) % 2 === 1) throw new ApiError("invalid_envelope", eventId);
       return { eventId, tenant: "acme", duplicate: false };
     };
