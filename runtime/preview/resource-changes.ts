@@ -16,7 +16,7 @@ export type FieldChange = PreviewedResources["changed"][number]["fields"][number
 const fieldsMax = 32;
 const valueCharactersMax = 200;
 /** Members that name an entry of a list. */
-const namingMembers = ["name", "id", "metric", "clientId", "scope"] as const;
+const namingMembers = ["name", "id", "metric", "clientId", "scope", "type", "version"] as const;
 /** Fields whose values may hold a credential, such as a token in a header or in the path of a URL. */
 const hidden = /(?:^|\.)(?:headers\.|url$|tokenUrl$|ackUrl$)/u;
 /** Stands for references to Secrets, whose compiled form depends on bytes that a preview does not have. */
@@ -51,7 +51,7 @@ function fieldChanges(before: ConfigPart["config"], after: ConfigPart["config"])
 }
 
 function fieldChange(field: string, before: string | undefined, after: string | undefined): FieldChange {
-  if (hidden.test(field)) return { field, hidden: ["before", "after"] };
+  if (hidden.test(field) && !inSchema.test(field)) return { field, hidden: ["before", "after"] };
   return {
     field,
     ...(before === undefined ? {} : { before: before.slice(0, valueCharactersMax) }),
@@ -76,14 +76,20 @@ function flattened(config: ConfigPart["config"]): ReadonlyMap<string, string> {
 
 /** Members that hold the names of Secret bytes. */
 const unseen = new Set(["material", "tls", "secret", "auth", "lastGoodSinceMs"]);
+/** Fields of a schema and its examples are named by their author. */
+const inSchema = /^types\[[^\]]*\]\.versions\[[^\]]*\]\./u;
 
 function walk(path: string, value: unknown, found: Map<string, string>): void {
-  if (Array.isArray(value) && value.every((item) => nameOf(item) !== undefined))
-    for (const item of value) walk(`${path}[${nameOf(item)}]`, item, found);
+  if (Array.isArray(value) && areNamed(value)) for (const item of value) walk(`${path}[${nameOf(item)}]`, item, found);
   else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     for (const [name, member] of Object.entries(value))
-      if (!unseen.has(name)) walk(path === "" ? name : `${path}.${name}`, member, found);
+      if (inSchema.test(path) || !unseen.has(name)) walk(path === "" ? name : `${path}.${name}`, member, found);
   } else found.set(path, canonicalJson(value));
+}
+
+function areNamed(items: readonly unknown[]): boolean {
+  const names = new Set(items.map(nameOf));
+  return names.size === items.length && !names.has(undefined);
 }
 
 function nameOf(item: unknown): string | undefined {

@@ -68,6 +68,36 @@ test("changed fields are named with both values, in the order of their names", (
   ]);
 });
 
+test("an edited catalog of events names the part of each schema that changes", () => {
+  const catalog = (properties: object): Resource => {
+    const version = { version: "2026-01-31", schema: { type: "object", properties } };
+    const spec = { owner: "payouts", types: [{ type: "payout.done", description: "Done.", versions: [version] }] };
+    const { resource, problems } = validateResource({
+      apiVersion: "heliograph.dev/v1alpha1",
+      kind: "EventCatalog",
+      metadata: { namespace: "default", name: "payouts" },
+      spec,
+    });
+    if (resource === undefined) throw new Error(JSON.stringify(problems));
+    return resource;
+  };
+  const text = { type: "string" };
+  const { config } = editedConfig(applied(catalog({ id: text })), {
+    resources: [catalog({ id: text, secret: text, url: text })],
+    prune: false,
+  });
+  const schema = "types[payout.done].versions[2026-01-31].schema.properties";
+  expect(resourceChanges(applied(catalog({ id: text })), config).changed).toEqual([
+    {
+      object: "EventCatalog/default/payouts",
+      fields: [
+        { field: `${schema}.secret.type`, after: '"string"' },
+        { field: `${schema}.url.type`, after: '"string"' },
+      ],
+    },
+  ]);
+});
+
 test("a header is named without its value, which may be a credential", () => {
   const { config } = edit(partner("one", { headers: [{ name: "X-Api-Key", value: "hush" }] }));
   const { changed } = resourceChanges(base, config);
