@@ -15,7 +15,10 @@ const accepted = {
   Accepted: trueReason("The object is valid, permitted and does not conflict with other objects."),
   Invalid: falseReason("A field violates the schema or a rule of the kind."),
   NotPermitted: falseReason("The installation's policy does not allow this for the namespace."),
-  Conflicted: falseReason("An older object has the same name, metric, event type, client, scope or class."),
+  Conflicted: falseReason(
+    "An older object has the same name, metric, event type, client, scope or class, or all event catalogs would have " +
+      "more than 1,000 versions.",
+  ),
   Incompatible: falseReason("A schema changed within its version, so that producers or partners may break."),
   SharedSigningKey: falseReason("An older partner uses the same signing key."),
   Pending: unknownReason("The operator has not evaluated the object yet."),

@@ -11,6 +11,7 @@ import { byText, canonicalJson } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
 import { type Evaluation, EvaluationCache } from "./evaluation-cache.ts";
 import type { ResourceResult } from "./resource-result.ts";
+import { versionsLimit } from "./versions-limit.ts";
 import { type Before, expired, lastGoodMsDefault, permittedPart } from "./last-good.ts";
 import { type KeyHolder, resolveConflicts, uniqueKeysOfPart } from "./uniqueness.ts";
 
@@ -82,7 +83,10 @@ export function createCompiler(): (input: CompileInput) => CompileResult {
     byNameBefore = sortedLike(byNameBefore, evaluated, byIdentity);
     const kept = carried.flatMap((part) => carry(part, { policy, ...before }) ?? []);
     const conflicts = resolveConflicts<KeyHolder>([...kept, ...byAgeBefore.filter(({ part }) => part !== undefined)]);
-    const outcomes = byNameBefore.map((one) => one.outcome(conflicts.get(one) ?? [], before));
+    const tooMany = versionsLimit(byAgeBefore, before);
+    const outcomes = byNameBefore.map((one) =>
+      one.outcome([...(conflicts.get(one) ?? []), ...(tooMany.get(one) ?? [])], before),
+    );
     const parts = outcomes.flatMap(({ part }) => part ?? []);
     const config = assemble(kept.length === 0 ? parts : [...parts, ...kept.map(({ part }) => part)].sort(byPartName));
     types.use(config.eventCatalogs ?? []);

@@ -128,6 +128,7 @@ function partInConflict(
   if (conflicts.some(isNamesake)) return undefined;
   if (evaluated.part?.kind !== "EventCatalog") return wasThere ? yielded(evaluated) : undefined;
   const lost = new Set(conflicts.map(({ eventType }) => eventType));
+  if (lost.has(undefined)) return catalog;
   return withoutTypes(evaluated.part, (type) => lost.has(type), catalog);
 }
 

@@ -80,11 +80,18 @@ const unseen = new Set(["material", "tls", "secret", "auth", "lastGoodSinceMs"])
 const inSchema = /^types\[[^\]]*\]\.versions\[[^\]]*\]\./u;
 
 function walk(path: string, value: unknown, found: Map<string, string>): void {
-  if (Array.isArray(value) && areNamed(value)) for (const item of value) walk(`${path}[${nameOf(item)}]`, item, found);
-  else if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    for (const [name, member] of Object.entries(value))
-      if (inSchema.test(path) || !unseen.has(name)) walk(path === "" ? name : `${path}.${name}`, member, found);
-  } else found.set(path, canonicalJson(value));
+  const members = membersOf(path, value);
+  if (members === undefined) found.set(path, canonicalJson(value));
+  else for (const [name, member] of members) walk(name, member, found);
+}
+
+/** Members of an object and named entries of a list, by their paths; undefined for another value. */
+function membersOf(path: string, value: unknown): readonly (readonly [path: string, value: unknown])[] | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value))
+    return areNamed(value) ? value.map((item) => [`${path}[${nameOf(item)}]`, item] as const) : undefined;
+  const seen = Object.entries(value).filter(([name]) => inSchema.test(path) || !unseen.has(name));
+  return seen.map(([name, member]) => [path === "" ? name : `${path}.${name}`, member] as const);
 }
 
 function areNamed(items: readonly unknown[]): boolean {

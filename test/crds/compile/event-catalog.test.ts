@@ -198,6 +198,48 @@ describe("a catalog of events", () => {
     expect(catalogs[2]).toBe(catalogs[0]);
   });
 
+  test("is applied while all catalogs have at most 1,000 versions, and keeps its version otherwise", () => {
+    const ten = Array.from({ length: 10 }, (_, index) => ({
+      version: `2026-01-${index + 10}`,
+      schema: object({ id: { type: "string" } }),
+    }));
+    const typesWith = (name: string, count: number) =>
+      Array.from({ length: Math.ceil(count / 10) }, (_, index) => ({
+        type: `${name}.t${index}`,
+        description: "A type.",
+        versions: ten.slice(0, count - index * 10),
+      }));
+    const catalog = (index: number, count: number) =>
+      resourceOf(
+        "EventCatalog",
+        { types: typesWith(`payout${index}`, count) },
+        { name: `c-${index}`, uid: `u-${index}`, creationTimestamp: `2026-01-0${index + 1}T00:00:00Z` },
+      );
+    const counts = ({ eventCatalogs = [] }: RuntimeConfig) =>
+      eventCatalogs.map(({ types }) => types.reduce((sum, { versions }) => sum + versions.length, 0));
+    const compileAfter = (published: RuntimeConfig | undefined, sizes: readonly number[]) => {
+      const parts = published === undefined ? new Map() : partsOf(published);
+      const before = { partOf: ({ metadata }: Resource) => parts.get(metadata.uid ?? ""), nowMs: 0, lastGoodMs: 1 };
+      const resources = sizes.map((size, index) => catalog(index, size));
+      return compile({ resources, secrets: new Map(), policy: allowAll, before });
+    };
+    const full = compileAfter(undefined, [200, 200, 200, 200, 190, 20]);
+    expect(counts(full.config)).toEqual([200, 200, 200, 200, 190]);
+    expect(full.results[5]?.accepted).toEqual({
+      status: false,
+      reason: "Conflicted",
+      message:
+        "spec.types: all event catalogs together have at most 1,000 versions; the others have 990, and this one would " +
+        "have 20: remove versions that are past their sunsetAt",
+    });
+    const fits = compileAfter(full.config, [200, 200, 200, 200, 190, 10]).config;
+    expect(counts(fits)).toEqual([200, 200, 200, 200, 190, 10]);
+    // The older one grows, and neither it nor the younger one loses what is applied.
+    const grown = compileAfter(fits, [200, 200, 200, 200, 191, 10]);
+    expect(counts(grown.config)).toEqual([200, 200, 200, 200, 190, 10]);
+    expect(grown.results.map(({ accepted }) => accepted.status)).toEqual([true, true, true, true, false, true]);
+  });
+
   test("yields a type to an older catalog", () => {
     const [older, younger] = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"].map((creationTimestamp, index) =>
       resourceOf("EventCatalog", {}, { name: `catalog-${1 - index}`, uid: `u-${index}`, creationTimestamp }),
