@@ -8,6 +8,7 @@ import { FilterForm } from "../components/filter-form.tsx";
 import { formatCount, formatNumber, formatShare } from "../components/format.ts";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
+import { type CatalogChecks, CatalogSummary, CheckBadge, statusChoices, useCatalogChecks } from "./catalog-checks.tsx";
 import { useMetricUsage, type UsageByMetric } from "./metric-usage.ts";
 
 /** The address of the Explorer with one metric. */
@@ -15,8 +16,8 @@ export function metricPath(metric: string): string {
   return `/explorer${changedQuery(new URLSearchParams(), { metric })}`;
 }
 
-const columns: readonly Column<CatalogEntry>[] = [
-  {
+function nameColumn(checks: CatalogChecks): Column<CatalogEntry> {
+  return {
     header: "Metric",
     cell: ({ metric_id: id, state }) => (
       <>
@@ -24,9 +25,13 @@ const columns: readonly Column<CatalogEntry>[] = [
           <code class="one-line">{id}</code>
         </Link>{" "}
         {state === "Active" ? null : <Badge state={state} tone="warn" label="deprecated" />}
+        {checks.byMetric?.get(id)?.status === "False" ? <CheckBadge status="False" /> : null}
       </>
     ),
-  },
+  };
+}
+
+const columns: readonly Column<CatalogEntry>[] = [
   { header: "Description", cell: ({ description }) => description },
   { header: "Unit", cell: ({ unit }) => unit },
   { header: "Category", cell: ({ category }) => category },
@@ -61,18 +66,25 @@ const optional = [
 ] as const;
 
 /** The metrics whose texts and names match. */
-export function foundEntries(entries: readonly CatalogEntry[], get: (name: string) => string): readonly CatalogEntry[] {
+export function foundEntries(
+  entries: readonly CatalogEntry[],
+  get: (name: string) => string,
+  { byMetric }: Pick<CatalogChecks, "byMetric">,
+): readonly CatalogEntry[] {
   const find = get("find").toLowerCase();
   const isNamed = (entry: CatalogEntry, name: "category" | "owner" | "domain"): boolean =>
     get(name) === "" || entry[name] === get(name);
   return entries.filter(
     (entry) =>
+      (get("stores") === "" || byMetric === undefined || byMetric.get(entry.metric_id)?.status === get("stores")) &&
       (["category", "owner", "domain"] as const).every((name) => isNamed(entry, name)) &&
       [entry.metric_id, entry.description, entry.owner ?? "", entry.contact ?? "", entry.domain ?? ""].some((text) =>
         text.toLowerCase().includes(find),
       ),
   );
 }
+
+const statusField = { name: "stores", label: "Stores", kind: "select", options: statusChoices } as const;
 
 /** Sorted values of the catalog; a value of the address stays a choice. */
 function valuesOf(entries: readonly CatalogEntry[], name: "category" | "owner" | "domain", chosen: string) {
@@ -84,12 +96,13 @@ function valuesOf(entries: readonly CatalogEntry[], name: "category" | "owner" |
 export function CatalogTable({ entries }: { readonly entries: readonly CatalogEntry[] }): JSX.Element {
   const { get } = useQueryState();
   const usage = useMetricUsage();
-  const found = foundEntries(entries, get);
+  const checks = useCatalogChecks();
+  const found = foundEntries(entries, get, checks);
   const cost = ({ metric_id: id }: CatalogEntry): number =>
     typeof usage === "string" ? 0 : (usage.byMetric.get(id)?.cost ?? 0);
   const shown = get("sort") === "cost" ? found.toSorted((a, b) => cost(b) - cost(a)) : found;
   const named = optional.filter(({ name }) => get(name) !== "" || entries.some((entry) => entry[name] !== undefined));
-  const [name, description, ...others] = columns;
+  const [description, ...others] = columns;
   return (
     <>
       <FilterForm
@@ -101,14 +114,16 @@ export function CatalogTable({ entries }: { readonly entries: readonly CatalogEn
             kind: "select" as const,
             options: valuesOf(entries, field, get(field)),
           })),
+          statusField,
         ]}
         action="Find"
       />
+      <CatalogSummary {...checks} />
       {usage === "none" ? null : <SortLinks usage={usage} />}
       <div class="catalog">
         <DataTable
           caption="Metrics of the catalog"
-          columns={[name, description]
+          columns={[nameColumn(checks), description]
             .flatMap((column) => column ?? [])
             .concat(usageColumns(usage), others, ownerColumns(named))}
           rows={shown}

@@ -5,6 +5,7 @@ import { formatCount } from "../components/format.ts";
 import { Timestamp } from "../components/timestamp.tsx";
 import { changedQuery, pathTo } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
+import { MetricChecks } from "./catalog-checks.tsx";
 import { metricPath } from "./catalog-table.tsx";
 import { readerDays, useMetricReaders } from "./metric-usage.ts";
 
@@ -30,6 +31,7 @@ export function MetricHead({ entry }: { readonly entry: CatalogEntry }): JSX.Ele
         </span>
       </p>
       <Deprecation entry={entry} />
+      <MetricChecks metric={entry.metric_id} />
     </div>
   );
 }

@@ -2,6 +2,8 @@ import type { CatalogEntry } from "../../api/catalog.ts";
 import { foundEntries } from "../../console/explorer/catalog-table.tsx";
 import { clientsText } from "../../console/preview/query-effect.tsx";
 import { readersOf } from "../../console/explorer/metric-usage.ts";
+import type { CatalogCheck } from "../../api/catalog.ts";
+import { catalogSummary } from "../../console/explorer/catalog-checks.tsx";
 import type { QueryAnswer } from "../../api/queries.ts";
 import { type ChartSeries, colorOf, swatchOf } from "../../console/charts/chart-data.ts";
 import { lastChangeOf } from "../../console/charts/legend-table.tsx";
@@ -120,7 +122,7 @@ test.each([
   ["category=infrastructure", ["cpu_util"]],
 ])("the catalog narrowed by %o", (address, ids) => {
   const params = new URLSearchParams(address);
-  const found = foundEntries(catalogEntries, (name) => params.get(name) ?? "");
+  const found = foundEntries(catalogEntries, (name) => params.get(name) ?? "", { byMetric: undefined });
   expect(found.map(({ metric_id: id }) => id)).toEqual(ids);
 });
 
@@ -358,4 +360,47 @@ test.each([
   ["soon", "soon"],
 ])("the duration %s is written %s", (duration, text) => {
   expect(durationText(duration)).toBe(text);
+});
+
+describe("catalogs and their stores", () => {
+  const at = (minute: number): string => `2026-11-27T12:0${minute}:00.000Z`;
+  const check = (id: string, status: CatalogCheck["status"], catalog?: string): CatalogCheck => ({
+    metric_id: id,
+    status,
+    message: "",
+    ...(catalog === undefined ? {} : { catalog }),
+    ...(status === "NotChecked" ? {} : { stores: [{ store: "eu", status, message: "", checked_at: at(id.length) }] }),
+  });
+
+  test("have a row for each catalog, with the oldest time", () => {
+    const checks = [
+      check("a", "True", "shop/b"),
+      check("aaa", "False", "shop/a"),
+      check("aa", "Unknown", "shop/a"),
+      check("aaaa", "NotChecked", "shop/a"),
+      check("a", "NotChecked", "shop/c"),
+    ];
+    expect(catalogSummary(checks)).toEqual([
+      {
+        catalog: "shop/a",
+        status: "False",
+        text: "1 of 3 metrics differs, 1 of 3 metrics unknown, 1 not checked",
+        checkedAt: at(2),
+      },
+      { catalog: "shop/b", status: "True", text: "1 metric as in the stores", checkedAt: at(1) },
+      { catalog: "shop/c", status: "NotChecked", text: "1 not checked", checkedAt: undefined },
+    ]);
+    expect(catalogSummary([check("a", "Unknown")])).toMatchObject([{ catalog: "", status: "Unknown" }]);
+  });
+
+  test("narrow the list of metrics, and never hide what was not read", () => {
+    const [first, second] = catalogEntries;
+    const byMetric = new Map([[first?.metric_id ?? "", check("x", "False")]]);
+    const found = (stores: string, known: ReadonlyMap<string, CatalogCheck> | undefined) =>
+      foundEntries(catalogEntries, (name) => (name === "stores" ? stores : ""), { byMetric: known });
+    expect(second).toBeDefined();
+    expect(found("False", byMetric)).toEqual([first]);
+    expect(found("", byMetric)).toEqual(catalogEntries);
+    expect(found("False", undefined)).toEqual(catalogEntries);
+  });
 });

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, vi } from "vitest";
 import type { Page } from "playwright-core";
+import type { CatalogChecksAnswer } from "../../api/catalog.ts";
 import type { QueryAnswer } from "../../api/queries.ts";
 import type { PageAction } from "./console-visitor.ts";
 
@@ -184,6 +185,48 @@ export const metricActions: readonly PageAction[] = [
       expect(titles).toBe("metric,region,timestamp,value");
       expect(lines.length).toBeGreaterThan(0);
       expect(lines).toHaveLength(await tableValues(page));
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "looks for metrics that differ from their stores sees which store, why and since when",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const checkedAt = new Date(Date.now() - 90_000).toISOString();
+      const differs = { store: "eu", status: "False", check: "labels", message: "no series has the label psp" };
+      await page.route("**/v1/metrics/catalog/checks", async (route) => {
+        const answer = await route.fetch();
+        // A server compares a metric within five minutes, which is longer than the test.
+        const { data, meta } = (await answer.json()) as CatalogChecksAnswer;
+        const ids = data.map(({ metric_id: id }) => id);
+        const checks = data.map((one) => ({
+          ...one,
+          ...(one.metric_id === "cpu_util" ? { ...differs, message: `eu: ${differs.message}` } : { status: "True" }),
+          stores: one.metric_id === "cpu_util" ? [{ ...differs, checked_at: checkedAt }] : [],
+        }));
+        expect(ids.length).toBe(meta.total);
+        await route.fulfill({ json: { data: checks, meta: { ...meta, failed: 1, unknown: 0 } } });
+      });
+      await visit(tab, {
+        name: "catalog",
+        path: "/explorer",
+        heading: "Explorer",
+        sees: [/1 of \d+ metrics differs/u],
+      });
+      const all = await page.getByRole("row").count();
+      await page.getByRole("link", { name: "Show what differs" }).click();
+      await page.waitForURL(/[?&]stores=False/u);
+      expect(await page.getByRole("row").count()).toBeLessThan(all);
+      expect(await page.locator("select[name=stores]").inputValue()).toBe("False");
+      await page.getByRole("link", { name: "cpu_util" }).click();
+      const table = page.getByRole("table", { name: "Stores of the metric" });
+      await table.waitFor();
+      expect(await table.getByRole("row").nth(1).innerText()).toMatch(
+        /eu\s+differs\s+missing label\s+no series has the label psp\s+\d+ (?:s|min)/u,
+      );
+      expect(await tab.audit()).toEqual([]);
       expect(tab.faults).toEqual([]);
       await tab.close();
     },
