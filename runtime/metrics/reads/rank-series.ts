@@ -22,10 +22,20 @@ export async function rankSeries(
   slices: TimeSlices,
 ): Promise<Result> {
   const ranked: RankedMetric[] = [];
+  const hints: string[] = [];
   const own = Map.groupBy(result.series, ({ metric }) => metric);
   const all = metrics.map((metric) => ({ metric, series: own.get(metric.entry.metric.id) ?? [] }));
-  const series = await slices.collect(rankAll(all, ranking, (one) => ranked.push(one)));
-  return { ...result, series: series.flat(), ranked };
+  const add = (one: RankedMetric, unranked: number): void => {
+    ranked.push(one);
+    if (unranked > 0) hints.push(`${one.metric}: ${unrankedText(unranked)}`);
+  };
+  const series = await slices.collect(rankAll(all, ranking, add));
+  return { ...result, series: series.flat(), ranked, hints: [...(result.hints ?? []), ...hints] };
+}
+
+function unrankedText(count: number): string {
+  const have = count === 1 ? "1 series has" : `${count} series have`;
+  return `${have} no finite value in the time range, and no rank`;
 }
 
 interface Candidates {
@@ -43,7 +53,7 @@ interface Ranked {
 function* rankAll(
   all: readonly Candidates[],
   ranking: Ranking,
-  add: (ranked: RankedMetric) => void,
+  add: (ranked: RankedMetric, unranked: number) => void,
 ): Generator<readonly ResultSeries[]> {
   for (const { metric, series } of all) {
     const { id } = metric.entry.metric;
@@ -60,12 +70,11 @@ function* rankAll(
     const chosen = new Set(top.map(({ one }) => one));
     const rest = series.filter((one) => !chosen.has(one));
     const reason = rest.length === 0 ? undefined : reasonWithoutSum(metric.recipe);
-    add({
-      metric: id,
-      candidates: candidates.length,
-      omitted: rest.length,
-      ...(reason === undefined ? {} : { reason }),
-    });
+    const about = reason === undefined ? {} : { reason };
+    add(
+      { metric: id, candidates: candidates.length, omitted: rest.length, ...about },
+      series.length - candidates.length,
+    );
     yield top.map(({ one }, index) => ({ ...one, rank: index + 1 }));
     if (rest.length > 0 && reason === undefined) yield* otherOf(rest);
   }

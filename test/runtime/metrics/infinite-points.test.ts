@@ -111,6 +111,22 @@ describe("infinite values of a gauge", () => {
     expect(listed?.json()).toMatchObject({ data: ["s0", "s1"] });
   });
 
+  test.each(["max", "sum"])("have no rank, which a hint says: %s", async (agg) => {
+    await start({ eu: holding({ s0: { last: "+Inf", others: "-Inf" }, s1: { last: "+Inf", others: "+Inf" } }) });
+    const { data, meta } = await natively(`metric=lag&agg=${agg}&group_by=service&top=2`);
+    expect(data).toEqual([]);
+    expect(meta).toMatchObject({
+      top: { metrics: [{ metric: "lag", candidates: 0 }] },
+      hints: ["lag: 2 series have no finite value in the time range, and no rank"],
+    });
+  });
+
+  test("have no hint while each series has a rank", async () => {
+    await start({ eu: holding({ s0: { last: "+Inf", others: "1" } }) });
+    const { meta } = await natively("metric=lag&agg=max&group_by=service&top=2");
+    expect(meta).not.toHaveProperty("hints");
+  });
+
   test("are no item of an instant", async () => {
     await start({ eu: holding({ s0: { last: "+Inf", others: "1" } }) });
     const answer = await server?.get(`/v1/metrics/instant?metric=lag&agg=max&${tenant}`);
