@@ -1,6 +1,7 @@
 // The configuration of the runtime as data. `compile/` makes it, `shards/` stores it.
 
 import type { SigningScheme } from "./signing-key.ts";
+import type { PeerOAuth2Config, StoreCredentials, StoreTlsConfig } from "./store-credentials.ts";
 import type { EventCatalogTypeSensitive } from "./types/event-catalog.ts";
 import type { MetricCatalogMetricSourceGaugeMatcher, MetricCatalogSlo } from "./types/metric-catalog.ts";
 import type {
@@ -354,18 +355,6 @@ export interface PeerConfig {
   readonly tls: StoreTlsConfig & { readonly client: NonNullable<StoreTlsConfig["client"]> };
 }
 
-/** Client credentials of a peer's caller. */
-export interface PeerOAuth2Config {
-  readonly kind: "oauth2";
-  /** https. */
-  readonly tokenUrl: string;
-  readonly clientId: string;
-  /** Key of {@link RuntimeConfig.material}. */
-  readonly secret: string;
-  /** RFC 8707; absent: left to the authorization server. */
-  readonly resource?: string;
-}
-
 /** Access to a store, and its flavour. */
 export interface PrometheusConfig {
   /** Base URL; `/api/v1/…` is appended. */
@@ -378,20 +367,11 @@ export interface PrometheusConfig {
   /** Fixed request headers, lowercase names. */
   readonly headers: Readonly<Record<string, string>>;
   /** Keys of {@link RuntimeConfig.material}: the bytes as they are sent. Absent: no credentials. */
-  readonly auth?:
-    | { readonly kind: "basic"; readonly username: string; readonly password: string }
-    | { readonly kind: "bearer"; readonly token: string };
+  readonly auth?: StoreCredentials;
   /** For an https URL; absent members are those of the runtime. */
   readonly tls?: StoreTlsConfig;
   /** Coarsest downsampled data that a Thanos may return; absent: raw samples only. */
   readonly maxSourceResolutionSeconds?: number;
-}
-
-/** Keys of {@link RuntimeConfig.material}, in PEM, and the name that the store's certificate must have. */
-export interface StoreTlsConfig {
-  readonly ca?: string;
-  readonly client?: { readonly certificate: string; readonly key: string };
-  readonly serverName?: string;
 }
 
 /** The server software of a store. */

@@ -57,9 +57,13 @@ function withoutTokenQueries(catalog: CatalogConfig): CatalogConfig {
 }
 
 function withoutTokenQuery(store: StoreConfig): StoreConfig {
-  const auth = store.peer?.auth;
-  if (store.peer === undefined || auth?.kind !== "oauth2") return store;
-  return { ...store, peer: { ...store.peer, auth: { ...auth, tokenUrl: withoutQuery(auth.tokenUrl) } } };
+  const { prometheus, peer } = store;
+  const hide = <Auth extends { readonly kind: string }>(auth: Auth): Auth =>
+    "tokenUrl" in auth ? { ...auth, tokenUrl: withoutQuery(String(auth.tokenUrl)) } : auth;
+  if (peer !== undefined) return { ...store, peer: { ...peer, auth: hide(peer.auth) } };
+  return prometheus.auth === undefined
+    ? store
+    : { ...store, prometheus: { ...prometheus, auth: hide(prometheus.auth) } };
 }
 
 function withoutQuery(url: string): string {

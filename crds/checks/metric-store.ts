@@ -116,8 +116,8 @@ export const metricStoreRules: readonly PlacedRule[] = [
   ...rulesAt("spec.stores[].prometheus.headers[].name", headerNameRules),
   ...rulesAt<MetricCatalogStorePrometheusAuth>("spec.stores[].prometheus.auth", [
     rule(
-      "auth must have exactly one of basic and bearer",
-      ({ basic, bearer }) => (basic === undefined) !== (bearer === undefined),
+      "auth must have exactly one of basic, bearer and oauth2",
+      ({ basic, bearer, oauth2 }) => [basic, bearer, oauth2].filter((one) => one !== undefined).length === 1,
     ),
   ]),
 ];

@@ -1,7 +1,7 @@
 import { type Cidr, contains, isMetadata, parseCidr } from "../networks.ts";
 import { grantOf, names, type InstallationPolicy, type NamespaceGrant } from "../policy.ts";
 import type { ConfigPart } from "../part.ts";
-import { producersOf, type PeerConfig, type SubscriptionConfig } from "../config.ts";
+import { producersOf, type PeerConfig, type PrometheusConfig, type SubscriptionConfig } from "../config.ts";
 import type { FieldProblem } from "../problem.ts";
 import type { Resource } from "../resource.ts";
 
@@ -33,7 +33,9 @@ export function partPermissionProblems(
       return partnerProblems(config, grant);
     case "MetricCatalog":
       return catalogProblems(
-        config.stores.map(({ prometheus, peer }) => (peer === undefined ? { prometheus } : { peer: asWritten(peer) })),
+        config.stores.map(({ prometheus, peer }) =>
+          peer === undefined ? { prometheus: asWritten(prometheus) } : { peer: asWritten(peer) },
+        ),
         config.metrics,
         grant,
       );
@@ -67,12 +69,17 @@ function partnerProblems({ endpoint, networks, subscriptions }: PartnerNames, gr
 
 /** The parts of a store that a policy restricts. */
 interface StoreNames {
-  readonly prometheus?: { readonly url: string };
-  readonly peer?: { readonly url: string; readonly auth: { readonly oauth2?: { readonly tokenUrl: string } } };
+  readonly prometheus?: ServerNames;
+  readonly peer?: ServerNames;
 }
 
-function asWritten({ url, auth }: PeerConfig): NonNullable<StoreNames["peer"]> {
-  return { url, auth: auth.kind === "oauth2" ? { oauth2: auth } : {} };
+interface ServerNames {
+  readonly url: string;
+  readonly auth?: { readonly oauth2?: { readonly tokenUrl: string } };
+}
+
+function asWritten({ url, auth }: Pick<PeerConfig | PrometheusConfig, "url" | "auth">): ServerNames {
+  return { url, auth: auth?.kind === "oauth2" ? { oauth2: auth } : {} };
 }
 
 function catalogProblems(
@@ -118,7 +125,7 @@ function prefixMatcher(granted: readonly string[]): (name: string) => boolean {
 function storeProblems(stores: readonly StoreNames[], grant: Grant): readonly FieldProblem[] {
   return stores.flatMap(({ prometheus, peer }, index) => {
     const { url = "" } = prometheus ?? peer ?? {};
-    const { tokenUrl } = peer?.auth.oauth2 ?? {};
+    const { tokenUrl } = (prometheus ?? peer)?.auth?.oauth2 ?? {};
     const at = `spec.stores[${index}].${prometheus === undefined ? "peer" : "prometheus"}`;
     return [
       ...storeUrlProblems(`${at}.url`, url, grant),

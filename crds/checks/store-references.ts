@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { MetricCatalog } from "../resource.ts";
 import type {
   MetricCatalogStore,
-  MetricCatalogStorePeerAuth,
+  MetricCatalogStorePeerAuthOauth2,
   MetricCatalogStorePrometheus,
   MetricCatalogStorePrometheusAuth,
 } from "../types/metric-catalog.ts";
@@ -76,7 +76,9 @@ export function resolveStores(
 
 /** The members of both kinds of stores that name Secrets. */
 interface Secured extends Pick<MetricCatalogStorePrometheus, "tls"> {
-  readonly auth?: Partial<MetricCatalogStorePrometheusAuth & MetricCatalogStorePeerAuth>;
+  readonly auth?: Pick<MetricCatalogStorePrometheusAuth, "basic" | "bearer"> & {
+    readonly oauth2?: Pick<MetricCatalogStorePeerAuthOauth2, "secretRef">;
+  };
 }
 
 /** Each place where a store may name a Secret, with the entries and their uses. */

@@ -10,6 +10,7 @@ import {
   type StoreConfig,
   type SubscriptionConfig,
 } from "../config.ts";
+import type { StoreOAuth2Config } from "../store-credentials.ts";
 import { contains, parseCidr } from "../networks.ts";
 import type { NamespaceGrant } from "../policy.ts";
 import type {
@@ -156,14 +157,15 @@ function withoutReferences({ schemaVersion, stores, metrics, slos }: CatalogConf
 
 function storeWithout({ prometheus, peer, ...place }: StoreConfig): object {
   if (peer === undefined) {
-    const { auth: _auth, tls, ...rest } = prometheus;
-    return { ...place, prometheus: { ...rest, serverName: tls?.serverName } };
+    const { auth, tls, ...rest } = prometheus;
+    const issued = auth?.kind === "oauth2" ? { auth: authWithout(auth) } : {};
+    return { ...place, prometheus: { ...rest, ...issued, serverName: tls?.serverName } };
   }
   const { auth, tls, ...rest } = peer;
   return { ...place, peer: { ...rest, auth: authWithout(auth), serverName: tls.serverName } };
 }
 
 /** The address and the identity of credentials are part of the catalog. */
-function authWithout(auth: PeerConfig["auth"]): object {
+function authWithout(auth: PeerConfig["auth"] | StoreOAuth2Config): object {
   return auth.kind === "oauth2" ? { ...auth, secret: undefined } : { kind: auth.kind };
 }

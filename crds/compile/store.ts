@@ -6,13 +6,15 @@ import {
   type PrometheusConfig,
   type StoreConfig,
   type StorePlace,
-  type StoreTlsConfig,
 } from "../config.ts";
+import type { PeerOAuth2Config, StoreTlsConfig } from "../store-credentials.ts";
 import type {
   MetricCatalogStore,
   MetricCatalogStorePeer,
   MetricCatalogStorePeerAuth,
+  MetricCatalogStorePeerAuthOauth2,
   MetricCatalogStorePrometheus,
+  MetricCatalogStorePrometheusAuth,
 } from "../types/metric-catalog.ts";
 
 const secondMs = 1_000;
@@ -70,9 +72,18 @@ export function storeWarnings(
     ...(settleSeconds >= settledSeconds
       ? []
       : [`the store ${name} settles after ${settleSeconds} s, before 2 intervals (${settledSeconds} s) passed`]),
-    ...(prometheus?.auth === undefined || prometheus.url.startsWith("https:")
-      ? []
-      : [`the credentials for the store ${name} are sent over plain http`]),
+    ...(prometheus === undefined ? [] : plaintextWarnings(name, prometheus)),
+  ];
+}
+
+function plaintextWarnings(name: string, { url, auth }: MetricCatalogStorePrometheus): readonly string[] {
+  if (auth === undefined) return [];
+  const isPlain = (one = ""): boolean => one.startsWith("http:");
+  return [
+    ...(isPlain(url) ? [`the credentials for the store ${name} are sent over plain http`] : []),
+    ...(isPlain(auth.oauth2?.tokenUrl)
+      ? [`the client secret of the store ${name} is sent to its token endpoint over plain http`]
+      : []),
   ];
 }
 
@@ -85,7 +96,7 @@ function compilePrometheus(prometheus: MetricCatalogStorePrometheus, material: M
     timeoutMs: timeoutSeconds * secondMs,
     flavour,
     headers: Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
-    ...compileAuth(material),
+    ...compileAuth(prometheus.auth, material),
     ...compileTls(prometheus, material),
     ...(maxSourceResolution === undefined
       ? {}
@@ -110,7 +121,13 @@ function compilePeer(
 
 function compilePeerAuth({ oauth2 }: MetricCatalogStorePeerAuth, material: MaterialFor): PeerConfig["auth"] {
   if (oauth2 === undefined) return { kind: "bearer", token: material("token") ?? "" };
-  const { tokenUrl, clientId, resource } = oauth2;
+  return compileOAuth2(oauth2, material);
+}
+
+function compileOAuth2(
+  { tokenUrl, clientId, resource }: MetricCatalogStorePeerAuthOauth2,
+  material: MaterialFor,
+): PeerOAuth2Config {
   return {
     kind: "oauth2",
     tokenUrl,
@@ -120,7 +137,15 @@ function compilePeerAuth({ oauth2 }: MetricCatalogStorePeerAuth, material: Mater
   };
 }
 
-function compileAuth(material: MaterialFor): Pick<PrometheusConfig, "auth"> {
+function compileAuth(
+  { oauth2 }: MetricCatalogStorePrometheusAuth = {},
+  material: MaterialFor,
+): Pick<PrometheusConfig, "auth"> {
+  if (oauth2 !== undefined) {
+    const { scopes, audience } = oauth2;
+    const optional = { ...(scopes.length === 0 ? {} : { scopes }), ...(audience === undefined ? {} : { audience }) };
+    return { auth: { ...compileOAuth2(oauth2, material), ...optional } };
+  }
   const [username, password, token] = [material("user name"), material("password"), material("token")];
   if (username !== undefined && password !== undefined) return { auth: { kind: "basic", username, password } };
   return token === undefined ? {} : { auth: { kind: "bearer", token } };

@@ -93,7 +93,7 @@ export interface MetricCatalogStorePrometheus {
    * this object. @default []
    */
   readonly headers: readonly MetricCatalogStorePrometheusHeader[];
-  /** Credentials of requests: exactly one of basic and bearer. If absent, requests are anonymous. */
+  /** Credentials of requests: exactly one of basic, bearer and oauth2. If absent, requests are anonymous. */
   readonly auth?: MetricCatalogStorePrometheusAuth;
   /** CA and client certificates, for an https URL. */
   readonly tls?: MetricCatalogStorePrometheusTls;
@@ -112,12 +112,46 @@ export interface MetricCatalogStorePrometheusHeader {
   readonly value: string;
 }
 
-/** Credentials of requests: exactly one of basic and bearer. If absent, requests are anonymous. */
+/** Credentials of requests: exactly one of basic, bearer and oauth2. If absent, requests are anonymous. */
 export interface MetricCatalogStorePrometheusAuth {
+  /**
+   * OAuth 2.0 client credentials: a token is requested, cached and renewed before it expires. If the store rejects a
+   * token with 401, a new one is requested, once per read. The client's credentials are sent in the Authorization
+   * header, or in the form if the server rejects them there. The certificates of tls also apply to the token endpoint.
+   */
+  readonly oauth2?: MetricCatalogStorePrometheusAuthOauth2;
   /** A user name and a password. */
   readonly basic?: MetricCatalogStorePrometheusAuthBasic;
   /** A bearer token. */
   readonly bearer?: MetricCatalogStorePrometheusAuthBearer;
+}
+
+/**
+ * OAuth 2.0 client credentials: a token is requested, cached and renewed before it expires. If the store rejects a
+ * token with 401, a new one is requested, once per read. The client's credentials are sent in the Authorization header,
+ * or in the form if the server rejects them there. The certificates of tls also apply to the token endpoint.
+ */
+export interface MetricCatalogStorePrometheusAuthOauth2 {
+  /** Absolute http or https URL of the token endpoint. Query values are treated as secrets. */
+  readonly tokenUrl: string;
+  /** Client id, in visible ASCII characters. */
+  readonly clientId: string;
+  /** Key of a Secret in the same namespace that contains the client secret. */
+  readonly secretRef: MetricCatalogStorePrometheusAuthOauth2SecretRef;
+  /** Requested scopes. @default [] */
+  readonly scopes: readonly string[];
+  /** Value of the audience parameter, if the authorization server requires one. */
+  readonly audience?: string;
+  /** Resource that the token is for, if the authorization server requires one (RFC 8707). */
+  readonly resource?: string;
+}
+
+/** Key of a Secret in the same namespace that contains the client secret. */
+export interface MetricCatalogStorePrometheusAuthOauth2SecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Key that contains the client secret. @default "client-secret" */
+  readonly key: string;
 }
 
 /** A user name and a password. */
@@ -230,17 +264,9 @@ export interface MetricCatalogStorePeerAuthOauth2 {
   /** Client id, in visible ASCII characters. */
   readonly clientId: string;
   /** Key of a Secret in the same namespace that contains the client secret. */
-  readonly secretRef: MetricCatalogStorePeerAuthOauth2SecretRef;
+  readonly secretRef: MetricCatalogStorePrometheusAuthOauth2SecretRef;
   /** Resource that the token is for, if the authorization server requires one (RFC 8707). */
   readonly resource?: string;
-}
-
-/** Key of a Secret in the same namespace that contains the client secret. */
-export interface MetricCatalogStorePeerAuthOauth2SecretRef {
-  /** Name of the Secret. */
-  readonly name: string;
-  /** Key that contains the client secret. @default "client-secret" */
-  readonly key: string;
 }
 
 /** An access token with the scope metrics:peer, bound to the certificate of tls.clientSecretRef. */

@@ -16,6 +16,7 @@ import {
   type StoreConfig,
   type StoreFlavour,
 } from "../../crds/config.ts";
+import type { StoreCredentials } from "../../crds/store-credentials.ts";
 import type { ConfigzError } from "../../crds/configz.ts";
 import { unsupportedSchema } from "../../crds/event-schema/keywords.ts";
 import { materialIdsOf } from "../../crds/material.ts";
@@ -99,6 +100,7 @@ const known = {
   source: all<SourceConfig["kind"]>({ gauge: true, counter: true, ratio: true, histogram: true }),
   class: all<QueryClass>({ A: true, B: true, C: true }),
   flavour: all<StoreFlavour>({ Prometheus: true, Thanos: true, Mimir: true, VictoriaMetrics: true }),
+  credentials: all<StoreCredentials["kind"]>({ basic: true, bearer: true, oauth2: true }),
   increases: all<PeerConfig["increases"]>({ Extrapolated: true, Plain: true }),
   aggregation: all<Aggregation>({ avg: true, sum: true, min: true, max: true, p50: true, p95: true, p99: true }),
   increase: all<IncreaseKind>({ Extrapolated: true, Anchored: true }),
@@ -163,9 +165,11 @@ function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
 
 function storeFacts({ name, tenancy, prometheus, peer }: StoreConfig): readonly Fact[] {
   const of = `of the store ${name}`;
+  const { auth } = prometheus ?? peer;
   return [
     [isHttpUrl((prometheus ?? peer).url), `the store ${name} has no http or https URL: ${(prometheus ?? peer).url}`],
     knows("tenancy", tenancy, of),
+    ...(auth === undefined ? [] : [knows("credentials", auth.kind, of)]),
     prometheus === undefined ? knows("increases", peer?.increases, of) : knows("flavour", prometheus.flavour, of),
   ];
 }

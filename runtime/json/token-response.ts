@@ -7,6 +7,8 @@ export const tokenResponseBytesMax = 65_536;
 const lifeMsDefault = 300_000;
 /** A token is replaced this long before it expires, because clocks differ and requests take time. */
 const leewayMs = 30_000;
+/** Share of that time in which a token is not used: a request that takes as long would have an expired one. */
+const endShare = 1 / 6;
 
 /** A token response. */
 interface TokenResponse {
@@ -36,8 +38,25 @@ export function parseTokenResponse(text: string): TokenResponse | undefined {
  * @param lifeMsMax longest use of a token, whatever its server states
  */
 export function tokenUseMs({ expiresInSeconds }: Pick<TokenResponse, "expiresInSeconds">, lifeMsMax: number): number {
-  const lifeMs = Math.min(expiresInSeconds === undefined ? lifeMsDefault : expiresInSeconds * 1_000, lifeMsMax);
-  return lifeMs - Math.min(leewayMs, lifeMs / 2);
+  return renewalOf(expiresInSeconds === undefined ? lifeMsDefault : expiresInSeconds * 1_000, lifeMsMax).renewMs;
+}
+
+/** When a credential is renewed, and until when it is used if its renewal fails; milliseconds after its request. */
+export interface Renewal {
+  readonly renewMs: number;
+  readonly endMs: number;
+}
+
+/**
+ * The times of a credential with a lifetime.
+ *
+ * @param lifeMs its lifetime. @default 5 minutes
+ * @param lifeMsMax longest use, whatever its server states
+ */
+export function renewalOf(lifeMs: number = lifeMsDefault, lifeMsMax = Number.MAX_SAFE_INTEGER): Renewal {
+  const usedMs = Math.min(lifeMs, lifeMsMax);
+  const earlyMs = Math.min(leewayMs, usedMs / 2);
+  return { renewMs: usedMs - earlyMs, endMs: usedMs - earlyMs * endShare };
 }
 
 /** A time that is not positive states nothing: some servers write 0 or -1 for a token without an end. */

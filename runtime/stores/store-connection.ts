@@ -1,5 +1,7 @@
 import { queryDeadlineMsDefault, type StoreConfig } from "../../crds/config.ts";
 import { createRunningClock, type RunningClock, waitInQueue } from "../../limits/clock.ts";
+import { exchangeAuthorized } from "./authorization/exchange-authorized.ts";
+import { authorizerOf } from "./authorization/store-token.ts";
 import { createPeerHttp, type MakePeerClient } from "./peer/peer-http.ts";
 import { probeStore, type StoreCapabilities } from "./prometheus/probe-store.ts";
 import { createPrometheusClient, type PrometheusClient } from "./prometheus/prometheus-client.ts";
@@ -61,7 +63,9 @@ export function connectStore(options: ConnectionOptions): StoreConnection {
   const budget = createRetryBudget();
   const { noted, queued, ...watched } = watchRequests(options);
   if (prometheus !== undefined) {
-    const http = createStoreHttp(prometheus, secretsOf(prometheus, material));
+    const secrets = secretsOf(prometheus, material);
+    const authorizer = authorizerOf(prometheus, secrets);
+    const http = createStoreHttp(prometheus, secrets, exchangeAuthorized(authorizer));
     const clientOver = (around: Around): PrometheusClient =>
       createPrometheusClient(prometheus, (path, form, call, grid) =>
         retried(() => around(call, () => http.post(path, form, call, grid)), call.signal, budget),
@@ -73,7 +77,9 @@ export function connectStore(options: ConnectionOptions): StoreConnection {
       timeoutMs: prometheus.timeoutMs,
       background: { post: http.post, get: http.get },
       probe: (nowMs, call) => probeStore(prober, nowMs, call),
-      close: (ending) => http.close(ending),
+      async close(ending) {
+        await Promise.all([http.close(ending), authorizer?.close()]);
+      },
     };
   }
   const http = createPeerHttp(peer, secretsOf(peer, material), budget);

@@ -38,11 +38,7 @@ function credentialsOf(
 ): Pick<StoreSecrets, "headers" | "clientSecret"> {
   if (auth === undefined) return { headers: {} };
   if (auth.kind === "oauth2") return { headers: {}, clientSecret: bytes(auth.secret).toString("utf8") };
-  return { headers: { authorization: authorizationOf(auth, bytes) } };
-}
-
-function authorizationOf(auth: NonNullable<PrometheusConfig["auth"]>, bytes: (id: string) => Buffer): string {
-  if (auth.kind === "bearer") return `Bearer ${bytes(auth.token).toString("latin1")}`;
+  if (auth.kind === "bearer") return { headers: { authorization: `Bearer ${bytes(auth.token).toString("latin1")}` } };
   const pair = Buffer.concat([bytes(auth.username), Buffer.from(":"), bytes(auth.password)]);
-  return `Basic ${pair.toString("base64")}`;
+  return { headers: { authorization: `Basic ${pair.toString("base64")}` } };
 }

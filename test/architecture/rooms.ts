@@ -10,7 +10,8 @@ const table = `
   limits/
   crds/signing-key.ts
   crds/types/
-  crds/config.ts < crds/signing-key.ts crds/types/
+  crds/store-credentials.ts
+  crds/config.ts < crds/signing-key.ts crds/store-credentials.ts crds/types/
   crds/networks.ts
   crds/material.ts < crds/config.ts
   crds/part.ts < crds/config.ts crds/material.ts
@@ -30,8 +31,8 @@ const table = `
   crds/validate.ts < crds/problem.ts crds/types/ crds/resource.ts crds/checks/
   crds/compile/ <
       crds/event-schema/
-      crds/config.ts crds/networks.ts crds/material.ts crds/part.ts crds/policy.ts crds/problem.ts crds/reasons.ts
-      crds/types/ crds/resource.ts crds/checks/ crds/validate.ts
+      crds/config.ts crds/store-credentials.ts crds/networks.ts crds/material.ts crds/part.ts crds/policy.ts
+      crds/problem.ts crds/reasons.ts crds/types/ crds/resource.ts crds/checks/ crds/validate.ts
   crds/configz.ts < crds/reasons.ts crds/resource.ts
   crds/shards/ < crds/config.ts crds/material.ts crds/resource.ts crds/compile/
   network/
@@ -96,9 +97,12 @@ const table = `
   runtime/stores/limits/ < limits/ stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/
   runtime/stores/prometheus/ < api/ crds/ network/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
-  runtime/stores/peer/ < crds/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/
+  runtime/stores/authorization/ <
+      crds/ limits/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/
+  runtime/stores/peer/ <
+      crds/ json/ stores/store-error.ts stores/store-secrets.ts stores/prometheus/ stores/authorization/
   runtime/stores/store-connection.ts <
-      limits/ crds/ stores/store-error.ts stores/store-secrets.ts stores/prometheus/ stores/peer/
+      limits/ crds/ stores/store-error.ts stores/store-secrets.ts stores/prometheus/ stores/authorization/ stores/peer/
   runtime/stores/store.ts <
       crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/ stores/peer/
       stores/store-connection.ts

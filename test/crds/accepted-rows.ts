@@ -206,6 +206,21 @@ export const acceptedRows: readonly Row[] = [
       },
     },
     {
+      says: "has client credentials for a store",
+      set: {
+        "stores[0].prometheus.auth": {
+          oauth2: {
+            tokenUrl: "https://id.example/oauth2/token?p=policy",
+            clientId: "reader",
+            secretRef: { name: "id", key: "secret" },
+            scopes: ["https://store.example/.default"],
+            audience: "https://store.example/",
+            resource: "urn:store",
+          },
+        },
+      },
+    },
+    {
       says: "has the runtime of another region for a store",
       set: {
         "stores[1]": {

@@ -386,12 +386,6 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     message: "maxSourceResolution requires the flavour Thanos",
   },
   {
-    says: "has two kinds of credentials for one store",
-    set: { "stores[0].prometheus.auth": { basic: { secretRef: { name: "a" } }, bearer: { secretRef: { name: "b" } } } },
-    field: "spec.stores[0].prometheus.auth",
-    message: "auth must have exactly one of basic and bearer",
-  },
-  {
     says: "has an anchored counter in VictoriaMetrics",
     set: {
       ...counter,

@@ -29,9 +29,33 @@ const pages: readonly (readonly [url: string, message: string])[] = [
   ["https://[::::]/a", "the brackets must contain an IPv6 address"],
   ['https://runbooks.example/"a"', "the URL must contain only valid URL characters; percent-encode all others"],
 ];
+const oneOfCredentials = "auth must have exactly one of basic, bearer and oauth2";
 
 /** What no store can be asked: matchers whose expression is none, of every kind of source, and labels of one name. */
 export const storeRuleRows = rowsOf<RuleRow>("MetricCatalog", [
+  {
+    says: "has two kinds of credentials for one store",
+    set: { "stores[0].prometheus.auth": { basic: { secretRef: { name: "a" } }, bearer: { secretRef: { name: "b" } } } },
+    field: "spec.stores[0].prometheus.auth",
+    message: oneOfCredentials,
+  },
+  {
+    says: "has no credentials in auth",
+    set: { "stores[0].prometheus.auth": {} },
+    field: "spec.stores[0].prometheus.auth",
+    message: oneOfCredentials,
+  },
+  {
+    says: "has a token and client credentials for one store",
+    set: {
+      "stores[0].prometheus.auth": {
+        bearer: { secretRef: { name: "b" } },
+        oauth2: { tokenUrl: "https://id.example/token", clientId: "eu", secretRef: { name: "a" } },
+      },
+    },
+    field: "spec.stores[0].prometheus.auth",
+    message: oneOfCredentials,
+  },
   {
     says: "maps two labels to one name",
     set: { "stores[0].labelMap": { device: "kind", component: "kind" } },

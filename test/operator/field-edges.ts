@@ -96,6 +96,19 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
       [`${prometheus}.auth`]: { basic: { secretRef: { name: "store" } } },
       [`${prometheus}.url`]: "https://eu.example",
     },
+    {
+      [`${prometheus}.auth`]: {
+        oauth2: {
+          tokenUrl: "https://id.example/token",
+          clientId: "eu",
+          secretRef: { name: "peer" },
+          scopes: ["read"],
+          audience: "stores",
+          resource: "urn:store",
+        },
+      },
+      [`${prometheus}.url`]: "https://eu.example",
+    },
     { ...counter, "metrics[0].source.counter": { name: "n_total", matchers, increase: "Anchored" } },
     {
       ...ratio,

@@ -1,13 +1,12 @@
 // Requests to a peer, the runtime of another region, and their tokens. It knows no PromQL.
-import type { PeerConfig, PeerOAuth2Config } from "../../../crds/config.ts";
+import type { PeerConfig } from "../../../crds/config.ts";
 import { parseJsonObject } from "../../json/json-body.ts";
-import { parseTokenResponse, tokenResponseBytesMax, tokenUseMs } from "../../json/token-response.ts";
-import { createByteBudget } from "../limits/fan-out.ts";
+import { type Authorizer, exchangeAuthorized } from "../authorization/exchange-authorized.ts";
+import { createStoreToken } from "../authorization/store-token.ts";
 import { type WarningClass, warningClasses } from "../prometheus/matrix.ts";
 import type { StoreCapabilities } from "../prometheus/probe-store.ts";
 import type { PrometheusClient } from "../prometheus/prometheus-client.ts";
 import {
-  exchange,
   type Exchanged,
   openPool,
   retried,
@@ -59,25 +58,18 @@ export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget
   const { pool, base } = openPool(config, secrets);
   const path = `${base}${partialsPath}`;
   const tokens = createPeerToken(config, secrets);
-  const exchanged = async (body: string, call: StoreCall): Promise<Exchanged> => {
+  const send = exchangeAuthorized(tokens);
+  const sendToPeer: SendToPeer = async (body, call) => {
     const headers = {
       ...requestHeaders,
       ...secrets.headers,
-      ...(await tokens?.header()),
       ...originHeaders(call, config.timeoutMs),
       ...traceHeaders(call),
     };
-    const response = await exchange(pool, { path, headers, body }, call);
-    if (response.status === 401) tokens?.rejected(headers.authorization);
-    return response;
-  };
-  const send: SendToPeer = async (body, call) => {
-    const response = await exchanged(body, call);
-    // The authorization server may have revoked the token. One more token is fetched.
-    return responseOf(response.status === 401 && tokens !== undefined ? await exchanged(body, call) : response);
+    return responseOf(await send(pool, { path, headers, body }, call));
   };
   return {
-    send: (body, call) => retried(() => send(body, call), call.signal, budget),
+    send: (body, call) => retried(() => sendToPeer(body, call), call.signal, budget),
     async close({ atOnce }) {
       await Promise.all([atOnce ? pool.destroy() : pool.close(), tokens?.close()]);
     },
@@ -125,88 +117,9 @@ function warningOf(value: unknown): WarningClass {
 
 /** Scope of runtimes of other regions. */
 const scope = "metrics:peer";
-const lifeMsMax = 3_600_000;
-/** The access token of client credentials. It is fetched on demand and kept until shortly before its expiry. */
-interface PeerToken {
-  /** @throws StoreError without a token */
-  header(): Promise<{ readonly authorization: string }>;
-  /** Drops the token of a rejected header. */
-  rejected(authorization: string | undefined): void;
-  close(): Promise<void>;
-}
 
-interface Fetched {
-  readonly authorization: string;
-  /** On the clock of `performance.now`. */
-  readonly endsAtMs: number;
-}
-
-/** Creates the token of a peer; undefined for a peer with a fixed token. Source: RFC 6749 §4.4, RFC 8705 §3. */
-function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreSecrets): PeerToken | undefined {
+/** The access token is bound to the certificate of the connection. Source: RFC 6749 §4.4, RFC 8705 §3. */
+function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreSecrets): Authorizer | undefined {
   if (auth.kind !== "oauth2") return undefined;
-  const { pool } = openPool({ url: auth.tokenUrl, timeoutMs }, { tls: withoutName(secrets.tls) });
-  const { pathname, search } = new URL(auth.tokenUrl);
-  const options = { path: `${pathname}${search}`, ...tokenRequest(auth, secrets.clientSecret ?? "") };
-  let kept: Fetched | undefined;
-  let flight: Promise<Fetched> | undefined;
-  const fetchToken = async (): Promise<Fetched> => {
-    try {
-      const signal = AbortSignal.timeout(timeoutMs);
-      const { status, body } = await exchange(pool, options, {
-        signal,
-        bytes: createByteBudget(tokenResponseBytesMax),
-      });
-      return tokenOf(status, body, performance.now());
-    } catch (error) {
-      if (error instanceof StoreError) throw error;
-      throw new StoreError("late", `no access token in ${timeoutMs} ms`, { cause: error });
-    } finally {
-      flight = undefined;
-    }
-  };
-  return {
-    async header() {
-      if (kept === undefined || kept.endsAtMs <= performance.now()) kept = await (flight ??= fetchToken());
-      return { authorization: kept.authorization };
-    },
-    rejected(authorization) {
-      if (kept?.authorization === authorization) kept = undefined;
-    },
-    close: () => pool.destroy(),
-  };
-}
-
-/** Leaves out the server name, which is the name in the certificate of the peer. */
-function withoutName({ servername: _name, ...tls }: StoreSecrets["tls"]): StoreSecrets["tls"] {
-  return tls;
-}
-
-/** Builds the token request. The header has the form-encoded credentials. Source: RFC 6749 §2.3.1. */
-function tokenRequest(
-  { clientId, resource }: PeerOAuth2Config,
-  secret: string,
-): { readonly headers: Record<string, string>; readonly body: string } {
-  const credentials = [clientId, secret].map((text) => new URLSearchParams({ "": text }).toString().slice(1)).join(":");
-  const form = { grant_type: "client_credentials", scope, ...(resource === undefined ? {} : { resource }) };
-  return {
-    headers: {
-      authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
-      "content-type": "application/x-www-form-urlencoded",
-      accept: "application/json",
-      "accept-encoding": "identity",
-    },
-    body: new URLSearchParams(form).toString(),
-  };
-}
-
-/** Parses the token response. The error leaves out the response, which can hold credentials. @throws StoreError */
-function tokenOf(status: number, body: Buffer, nowMs: number): Fetched {
-  if (status !== 200) {
-    const isTheirs = status >= 500;
-    throw new StoreError(isTheirs ? "status" : "refused", `no access token: HTTP ${status}`, { isPassing: isTheirs });
-  }
-  const response = parseTokenResponse(body.toString("utf8"));
-  if (response === undefined)
-    throw new StoreError("malformed", "the response of the token endpoint has no valid access token");
-  return { authorization: `Bearer ${response.token}`, endsAtMs: nowMs + tokenUseMs(response, lifeMsMax) };
+  return createStoreToken({ ...auth, scopes: [scope] }, secrets, timeoutMs);
 }

@@ -63,7 +63,11 @@ interface StoreHttp {
 }
 
 /** Creates the connections of a store. They send nothing before the first request. */
-export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets): StoreHttp {
+export function createStoreHttp(
+  config: PrometheusConfig,
+  secrets: StoreSecrets,
+  send: StoreExchange = exchange,
+): StoreHttp {
   const { pool, base } = openPool(config, secrets);
   const fixed = { ...requestHeaders, ...config.headers, ...secrets.headers };
   const headersOf = (call: StoreCall): Record<string, string> => {
@@ -78,14 +82,14 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
         headers: headersOf(call),
         body: new URLSearchParams(form).toString(),
       };
-      const { status, body } = await exchange(pool, options, call);
+      const { status, body } = await send(pool, options, call);
       return parseResponse(status, body, grid);
     },
     async get(path, form, call, grid) {
       const query = new URLSearchParams(form).toString();
       const { "content-type": _none, ...headers } = headersOf(call);
       const options = { path: `${base}/api/v1/${path}?${query}`, headers, method: "GET" as const };
-      const { status, body } = await exchange(pool, options, call);
+      const { status, body } = await send(pool, options, call);
       return parseResponse(status, body, grid);
     },
     close: ({ atOnce }) => (atOnce ? pool.destroy() : pool.close()),
@@ -123,11 +127,11 @@ const requestHeaders = {
 };
 
 /** The request to one server. */
-type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & {
+export type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & {
   readonly headers: Record<string, string>;
   readonly body?: string;
   /** @default POST */
-  readonly method?: "GET";
+  readonly method?: "GET" | "POST";
 };
 
 /** A complete response of any status. */
@@ -136,6 +140,9 @@ export interface Exchanged {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: Buffer;
 }
+
+/** Sends a request of a call and reads the response. */
+export type StoreExchange = (pool: Pool, options: SendOptions, call: StoreCall) => Promise<Exchanged>;
 
 /** Sends and reads the whole response. @throws StoreError `late`, `unreachable`, `too_large`; the signal's reason */
 export async function exchange(

@@ -1,12 +1,18 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
 import { BoundedMap, createSingleFlight, ExpiringMap } from "../../../limits/bounded-map.ts";
+import {
+  type ClientAuthentication,
+  isRejectedStatus,
+  requestInEitherStyle,
+  tokenErrorCode,
+  tokenRequest,
+} from "../../json/token-request.ts";
 import { parseTokenResponse, tokenResponseBytesMax, tokenUseMs } from "../../json/token-response.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import type { FailureOutcome, AttemptOutcome, ResponseOutcome } from "../settlement/outcome.ts";
 import { retryAfterOf } from "../settlement/settle.ts";
 import type { Sender } from "../sending/send.ts";
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from "node:crypto";
-import { parseJsonObject } from "../../json/json-body.ts";
 import { signBytes } from "../signing/keys.ts";
 
 /** Credentials of a token and the request that needs it. */
@@ -46,23 +52,6 @@ interface Token {
 const cachedMax = 4_096;
 const lifeMsMax = 86_400_000;
 const secondMs = 1_000;
-/** Statuses of a rejected token request: another nonce or other credentials may help. Source: RFC 6749 §5.2. */
-const rejectedStatuses: ReadonlySet<number> = new Set([400, 401]);
-/** Codes that a detail may repeat; any other text may hold credentials. Source: RFC 6749 §5.2, RFC 9449 §5. */
-const errorCodes: ReadonlySet<unknown> = new Set([
-  "invalid_request",
-  "invalid_client",
-  "invalid_grant",
-  "unauthorized_client",
-  "unsupported_grant_type",
-  "invalid_scope",
-  "invalid_target",
-  "invalid_dpop_proof",
-  "use_dpop_nonce",
-]);
-
-/** Where the credentials of a token request are: in `Authorization`, or in the form. Source: RFC 6749 §2.3.1. */
-type ClientAuthentication = "client_secret_basic" | "client_secret_post";
 
 /**
  * Fetches tokens by client credentials and caches them until shortly before they expire. Concurrent calls for the same
@@ -118,27 +107,21 @@ interface FetchDeps {
   readonly styles: BoundedMap<string, ClientAuthentication>;
 }
 
-/**
- * Requests a token with the credentials in the header, as every server must accept them. A server that rejects these
- * gets them in the form, and only so once it accepted that.
- */
+/** Requests a token in the style that the server accepts, and remembers the style. */
 async function fetchToken(deps: FetchDeps, request: TokenRequest): Promise<Token | FailureOutcome> {
-  const known = deps.styles.get(request.key);
-  const first = await askWithNonce(deps, request, known ?? "client_secret_basic");
-  const token = tokenOf(first, deps.now());
-  if (token !== undefined || known !== undefined || !isRejected(first)) {
-    if (isRejected(first)) deps.styles.delete(request.key);
-    return token ?? noToken(first, deps.now());
-  }
-  const second = await askWithNonce(deps, request, "client_secret_post");
-  const postedToken = tokenOf(second, deps.now());
-  if (postedToken !== undefined) deps.styles.set(request.key, "client_secret_post");
-  const pause = retryAfterOf(second, deps.now());
-  return postedToken ?? { ...noToken(first, deps.now()), ...pause };
+  const { response, later, style } = await requestInEitherStyle(deps.styles.get(request.key), {
+    send: (one) => askWithNonce(deps, request, one),
+    isRejected,
+    isGranted: (one) => tokenOf(one, deps.now()) !== undefined,
+  });
+  if (style === undefined) deps.styles.delete(request.key);
+  else deps.styles.set(request.key, style);
+  const pause = later === undefined ? {} : retryAfterOf(later, deps.now());
+  return tokenOf(response, deps.now()) ?? { ...noToken(response, deps.now()), ...pause };
 }
 
 function isRejected(outcome: AttemptOutcome): boolean {
-  return outcome.kind === "response" && rejectedStatuses.has(outcome.status);
+  return outcome.kind === "response" && isRejectedStatus(outcome.status);
 }
 
 /** Requests a token, with the nonce that the server requires for the proof of the key. Source: RFC 9449 §8. */
@@ -159,37 +142,14 @@ function ask(
   style: ClientAuthentication,
   nonce: string | undefined,
 ): Promise<AttemptOutcome> {
-  const { oauth2, networks, tls, timeoutMs } = request;
+  const { oauth2, secret, networks, tls, timeoutMs } = request;
   const url = new URL(oauth2.tokenUrl);
-  const credentials = credentialsOf(request, style);
   const proof = prove({ method: "POST", url, nowMs: now(), ...(nonce === undefined ? {} : { nonce }) });
-  const form = new URLSearchParams({
-    grant_type: "client_credentials",
-    ...(oauth2.scopes.length > 0 ? { scope: oauth2.scopes.join(" ") } : {}),
-    ...credentials.form,
-  });
-  const headers = {
-    ...credentials.headers,
-    "Content-Type": "application/x-www-form-urlencoded",
-    Accept: "application/json",
-    "Accept-Encoding": "identity",
-    ...(oauth2.dpop === true ? { DPoP: proof } : {}),
-  };
-  const sent = { url, headers, body: Buffer.from(form.toString()), timeoutMs, networks };
+  const scope = oauth2.scopes.length > 0 ? { scope: oauth2.scopes.join(" ") } : {};
+  const { headers: own, body } = tokenRequest({ clientId: oauth2.clientId, secret }, scope, style);
+  const headers = { ...own, ...(oauth2.dpop === true ? { DPoP: proof } : {}) };
+  const sent = { url, headers, body: Buffer.from(body), timeoutMs, networks };
   return sender.send({ ...sent, responseBytesMax: tokenResponseBytesMax, ...(tls === undefined ? {} : { tls }) });
-}
-
-interface Credentials {
-  readonly headers?: { readonly Authorization: string };
-  readonly form?: { readonly client_id: string; readonly client_secret: string };
-}
-
-/** The form-encoded credentials of the header, or those of the form. Source: RFC 6749 §2.3.1. */
-function credentialsOf({ oauth2, secret }: TokenRequest, style: ClientAuthentication): Credentials {
-  if (style === "client_secret_post") return { form: { client_id: oauth2.clientId, client_secret: secret } };
-  const encoded = (text: string): string => new URLSearchParams({ "": text }).toString().slice(1);
-  const credentials = `${encoded(oauth2.clientId)}:${encoded(secret)}`;
-  return { headers: { Authorization: `Basic ${Buffer.from(credentials).toString("base64")}` } };
 }
 
 function tokenOf(outcome: AttemptOutcome, nowMs: number): Token | undefined {
@@ -206,9 +166,8 @@ function noToken(outcome: AttemptOutcome, nowMs: number): FailureOutcome {
 }
 
 function rejectionOf({ status, body, bodyTruncated }: ResponseOutcome): string {
-  const { error } = parseJsonObject(body) ?? {};
-  const code = errorCodes.has(error) ? ` ${String(error)}` : "";
-  return `status ${status}${code}${bodyTruncated ? `, longer than ${tokenResponseBytesMax} bytes` : ""}`;
+  const length = bodyTruncated ? `, longer than ${tokenResponseBytesMax} bytes` : "";
+  return `status ${status}${tokenErrorCode(body)}${length}`;
 }
 
 /** A request whose sender proves possession of a key. */

@@ -32,9 +32,11 @@ function problemsOf(
 const permittedPartner: Changes = { "subscriptions[0].producers": ["payments"] };
 const permittedCatalog: Changes = { "stores[1].prometheus.url": "https://latam.stores.example" };
 
+const tokenAt = (tokenUrl: string) => ({ tokenUrl, clientId: "eu", secretRef: { name: "peer" } });
+
 /** A catalog whose second store is a peer. */
 function peerAt(url: string, tokenUrl: string): Changes {
-  const auth = { oauth2: { tokenUrl, clientId: "eu", secretRef: { name: "peer" } } };
+  const auth = { oauth2: tokenAt(tokenUrl) };
   return {
     "stores[1]": { name: "latam", region: "latam", peer: { url, auth, tls: { clientSecretRef: { name: "client" } } } },
   };
@@ -186,6 +188,16 @@ describe("a policy", () => {
       "MetricCatalog",
       peerAt("https://latam.stores.example", "https://id.example/token"),
       "spec.stores[1].peer.auth.oauth2.tokenUrl",
+      "the policy does not grant the namespace the store host id.example",
+    ],
+    [
+      "another token endpoint of a store",
+      "MetricCatalog",
+      {
+        "stores[0].prometheus.auth": { oauth2: tokenAt("https://id.example/token") },
+        "stores[1].prometheus.url": "https://latam.stores.example",
+      },
+      "spec.stores[0].prometheus.auth.oauth2.tokenUrl",
       "the policy does not grant the namespace the store host id.example",
     ],
     [

@@ -123,6 +123,33 @@ describe("what a store needs from Secrets", () => {
     expect(catalog).toBeDefined();
     expect(result.warnings).toEqual(["the credentials for the store eu are sent over plain http"]);
   });
+
+  test("is compiled with the secret of its client, and warns of a token endpoint over plain http", () => {
+    const oauth2 = {
+      tokenUrl: "http://id.example/token?p=1",
+      clientId: "eu",
+      secretRef: { name: "login" },
+      scopes: ["read", "list"],
+      audience: "stores",
+    };
+    const changes = { "stores[0].prometheus.url": "https://eu.example", "stores[0].prometheus.auth": { oauth2 } };
+    const { catalog, result } = compileWith(changes, { login: { "client-secret": "abc\n" } });
+    const secret = materialOf("default/login/client-secret", base64("abc"));
+    const store = catalog?.stores[0];
+    expect(store?.prometheus?.auth).toEqual({
+      kind: "oauth2",
+      tokenUrl: "http://id.example/token?p=1",
+      clientId: "eu",
+      secret,
+      scopes: ["read", "list"],
+      audience: "stores",
+    });
+    expect(store === undefined ? [] : storeMaterialIdsOf(store)).toEqual([secret]);
+    expect(result.warnings).toEqual([
+      "the client secret of the store eu is sent to its token endpoint over plain http",
+    ]);
+    expect(first(compileWith(changes, {}).result.problems ?? [])).toMatchObject({ reason: "SecretNotFound" });
+  });
 });
 
 describe("a store that is a peer", () => {

@@ -2,7 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { PeerOAuth2Config, PeerStoreConfig } from "../../../../crds/config.ts";
+import type { PeerStoreConfig } from "../../../../crds/config.ts";
+import type { PeerOAuth2Config } from "../../../../crds/store-credentials.ts";
 import { defaultSettings } from "../../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../../runtime/http/authentication/authenticate.ts";
 import { KeySource, loadKeys } from "../../../../runtime/http/authentication/key-source.ts";
@@ -110,8 +111,8 @@ describe("a peer with client credentials", () => {
   test("gets no request without a token, and errors leave out the response of the token endpoint", async () => {
     const wrong = "not-the-secret";
     await expect(peerStore({}, wrong).capabilities()).rejects.toMatchObject({
-      kind: "refused",
-      message: "no access token: HTTP 401",
+      kind: "status",
+      message: `no access token from ${id.issuer}: HTTP 401 invalid_client`,
     });
     await expect(peerStore({ resource: "urn:other" }).capabilities()).rejects.toMatchObject({ kind: "refused" });
     await expect(peerStore({ tokenUrl: "https://127.0.0.1:9/token" }).capabilities()).rejects.toMatchObject({
