@@ -81,6 +81,16 @@ const until = (what: string, isSo: (found: Readonly<Record<string, string>>) => 
     { timeoutMs: 20_000, what },
   );
 
+/** Requests that the store itself counted, by the end of their path. */
+async function requestsOf(path: string): Promise<number> {
+  const text = await (await fetch(`${store.url}/metrics`)).text();
+  const line = new RegExp(
+    String.raw`^prometheus_http_requests_total\{code="200",handler="/api/v1/${path}"\} (\d+)$`,
+    "mu",
+  );
+  return Number(line.exec(text)?.[1] ?? 0);
+}
+
 describe("the catalog against a real Prometheus", () => {
   test("differs where the store does, then by a forbidden label, and is unknown while the store is down", async () => {
     expect(Object.values(await checks()).every((text) => text === "Unknown not compared yet")).toBe(true);
@@ -122,5 +132,22 @@ describe("the catalog against a real Prometheus", () => {
     expect(api.observed()[0]).toMatchObject({ status: "Unknown", reason: "StoreUnavailable" });
     await store.restart();
     await until("the store", ({ login }) => login === "True");
+  });
+
+  test("gets one request for label names and one for metadata for each metric in a period, and no values", async () => {
+    const metrics = 7;
+    const read = async () => Promise.all(["labels", "metadata", "label/:name/values", "series"].map(requestsOf));
+    const [startMs, before] = [Date.now(), await read()];
+    await waitFor(async () => ((await requestsOf("labels")) >= (before[0] ?? 0) + 3 * metrics ? true : undefined), {
+      timeoutMs: 20_000,
+      what: "three periods",
+    });
+    const after = await read();
+    const most = metrics * (Math.ceil((Date.now() - startMs) / periodMs) + 1);
+    const [labels = 0, metadata = 0, ...others] = after.map((count, index) => count - (before[index] ?? 0));
+    expect(labels).toBeLessThanOrEqual(most);
+    expect(metadata).toBeLessThanOrEqual(most);
+    expect(Math.abs(labels - metadata)).toBeLessThanOrEqual(2 * metrics);
+    expect(others).toEqual([0, 0]);
   });
 });
