@@ -10,7 +10,7 @@ const home: PageEntry = {
 const scopes = ["webhooks:read"];
 const replayScopes = ["webhooks:replay", "webhooks:read"];
 
-/** Partners, events, dead letters and replays, in the order of the navigation. */
+/** Partners, events, their types, dead letters and replays, in the order of the navigation. */
 const webhookPages: readonly PageEntry[] = [
   {
     path: "/partners",
@@ -30,6 +30,18 @@ const webhookPages: readonly PageEntry[] = [
     scopes,
     below: "/events",
     load: async () => (await import("./pages/event-page.tsx")).EventPage,
+  },
+  {
+    path: "/types",
+    scopes,
+    label: "Event types",
+    load: async () => (await import("./pages/event-types-page.tsx")).EventTypesPage,
+  },
+  {
+    path: "/types/:type",
+    scopes,
+    below: "/types",
+    load: async () => (await import("./pages/event-type-page.tsx")).EventTypePage,
   },
   {
     path: "/dead-letters",

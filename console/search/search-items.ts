@@ -2,7 +2,7 @@ import { pathTo } from "../router/place.ts";
 
 /** Something that a search finds. */
 export interface SearchItem {
-  readonly kind: "Event" | "Partner" | "Metric" | "Objective" | "Replay" | "Page";
+  readonly kind: "Event" | "Event type" | "Partner" | "Metric" | "Objective" | "Replay" | "Page";
   /** What is searched and shown: an id or a name. */
   readonly name: string;
   /** One more fact, such as the state of a partner. */
@@ -51,6 +51,7 @@ export function withRecent(recent: readonly SearchItem[], item: SearchItem): rea
 
 const detailPages: readonly (readonly [RegExp, SearchItem["kind"]])[] = [
   [/^\/events\/([^/]+)$/u, "Event"],
+  [/^\/types\/([^/]+)$/u, "Event type"],
   [/^\/partners\/([^/]+)\/([^/]+)$/u, "Partner"],
   [/^\/replays\/([^/]+)$/u, "Replay"],
   [/^\/slos\/([^/]+)$/u, "Objective"],
@@ -81,6 +82,11 @@ export function metricItem(metric: string, detail?: string): SearchItem {
 /** The page of an event. */
 export function eventItem(id: string): SearchItem {
   return { kind: "Event", name: id, to: pathTo("events", id) };
+}
+
+/** The page of an event type. */
+export function eventTypeItem(type: string): SearchItem {
+  return { kind: "Event type", name: type, to: pathTo("types", type) };
 }
 
 /** The page of a replay. */

@@ -1,4 +1,4 @@
-// Finds pages, events, partners, metrics, objectives and replays. What they contain is shown on their pages.
+// Finds pages, events and their types, partners, metrics, objectives and replays. Their pages show what they contain.
 import type { JSX } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { Badge } from "../components/badge.tsx";
@@ -145,7 +145,7 @@ function SearchField({ text, onText, selectedAt, count, onSelect }: FieldProps):
       aria-activedescendant={selectedAt < 0 ? undefined : `search-result-${selectedAt}`}
       autocomplete="off"
       spellcheck={false}
-      placeholder="Event id, partner, metric, objective or replay"
+      placeholder="Event id, event type, partner, metric, objective or replay"
       maxLength={textLengthMax}
       value={text}
       onInput={(event) => onText(event.currentTarget.value)}

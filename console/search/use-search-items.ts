@@ -1,5 +1,6 @@
 import type { CatalogEntry } from "../../api/catalog.ts";
 import type { Me } from "../../api/documents.ts";
+import type { EventTypeSummary } from "../../api/events.ts";
 import type { ReplaySummary } from "../../api/replays.ts";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { ApiClient } from "../api/client.ts";
@@ -10,11 +11,20 @@ import { pages } from "../pages.ts";
 import { healthKind } from "../partners/health-kind.ts";
 import { pathTo } from "../router/place.ts";
 import { partnerPath } from "../webhooks/links.tsx";
-import { canBeId, eventItem, metricItem, replayItem, searchItems, type SearchItem } from "./search-items.ts";
+import {
+  canBeId,
+  eventItem,
+  eventTypeItem,
+  metricItem,
+  replayItem,
+  searchItems,
+  type SearchItem,
+} from "./search-items.ts";
 
 const debounceMs = 150;
 const replaysMax = 50;
 const partnersMax = 12;
+const typesMax = 12;
 
 /** What a search found. */
 export interface SearchState {
@@ -46,12 +56,14 @@ export function useSearchItems(text: string, isOpen: boolean): SearchState {
   );
   const exact = useFound(text, isId, readIds);
   const partners = useFound(text, isName, partnerItems);
+  const types = useFound(text, isName, typeItems);
   return useMemo(() => {
     const first = exact.text === text ? exact.items : [];
-    const others = searchItems([...known, ...partners.items], text);
-    const isSearching = (isId && exact.text !== text) || (isName && partners.text !== text);
+    const others = searchItems([...known, ...partners.items, ...types.items], text);
+    const isSearching =
+      (isId && exact.text !== text) || (isName && [partners, types].some((found) => found.text !== text));
     return { items: [...first, ...others.filter(({ to }) => !first.some((item) => item.to === to))], isSearching };
-  }, [known, exact, partners, text, isId, isName]);
+  }, [known, exact, partners, types, text, isId, isName]);
 }
 
 const nothing: Found = { text: "", items: [] };
@@ -132,6 +144,12 @@ async function partnerItems(api: ApiClient, text: string, signal: AbortSignal): 
     detail: healthKind(partner),
     to: partnerPath(partner.partner),
   }));
+}
+
+async function typeItems(api: ApiClient, text: string, signal: AbortSignal): Promise<readonly SearchItem[]> {
+  const query = new URLSearchParams({ search: text, limit: String(typesMax) }).toString();
+  const { body } = await api.read<ListPage<EventTypeSummary>>(`/webhooks/types?${query}`, signal);
+  return body.data.map(({ type }) => eventTypeItem(type));
 }
 
 async function metricItems(api: ApiClient, signal: AbortSignal): Promise<readonly SearchItem[]> {

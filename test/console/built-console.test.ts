@@ -9,7 +9,7 @@ import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** What a browser loads before it shows anything, and everything that it may load later. */
-const [shellBytesMax, totalBytesMax] = [40 * 1024, 125 * 1024];
+const [shellBytesMax, totalBytesMax] = [40 * 1024, 140 * 1024];
 
 let folder: TemporaryFolder;
 let files: ReadonlyMap<string, Buffer>;

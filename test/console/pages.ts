@@ -92,6 +92,36 @@ export const pageRows: readonly PageRow[] = [
     sees: ["The event does not exist or is not visible to this caller"],
   },
   {
+    name: "event-types",
+    path: "/types",
+    heading: "Event types",
+    sees: ["payout.processed", "A payout was requested.", "team-payouts", "2026-01-31"],
+  },
+  {
+    name: "event-types-without-match",
+    path: "/types?state=Retired",
+    heading: "Event types",
+    sees: ["No event types match"],
+  },
+  {
+    name: "event-type",
+    path: "/types/payout.processed",
+    heading: "payout.processed",
+    sees: [
+      "#payouts",
+      "active",
+      "one of processed, failed; others may follow",
+      "sensitive: financial",
+      '"currency": "EUR"',
+    ],
+  },
+  {
+    name: "event-type-not-visible",
+    path: "/types/payout.procesed",
+    heading: "payout.procesed",
+    sees: ["No event catalog declares the type, or the caller may not see it.", "Try again"],
+  },
+  {
     name: "dead-letters",
     path: "/dead-letters",
     heading: "Dead letters",

@@ -52,6 +52,7 @@ describe("recent items", () => {
   test.each([
     ["/events/a%2Fb", "", { kind: "Event", name: "a/b", to: "/events/a%2Fb" }],
     ["/partners/shop/acme", "", { kind: "Partner", name: "shop/acme", to: "/partners/shop/acme" }],
+    ["/types/payout.done", "", { kind: "Event type", name: "payout.done", to: "/types/payout.done" }],
     ["/slos/checkout", "", { kind: "Objective", name: "checkout", to: "/slos/checkout" }],
     ["/explorer", "metric=queue_lag&agg=max", { kind: "Metric", name: "queue_lag", to: "/explorer?metric=queue_lag" }],
     ["/explorer", "", undefined],

@@ -3,7 +3,7 @@ import { see, type ConsoleVisitor, type PageAction } from "./console-visitor.ts"
 
 /** What people do on every page: search, and choose how times are shown. */
 export const shellActions: readonly PageAction[] = [
-  { name: "searches an event by its id and a partner by a part of its name", run: search },
+  { name: "searches an event by its id, and a partner and an event type by a part of their names", run: search },
   { name: "chooses local time still has it after a reload", run: chooseZone },
 ];
 
@@ -29,6 +29,10 @@ async function search({ installation, open, visit }: ConsoleVisitor): Promise<vo
   await input.fill(partner.split("/")[1] ?? "");
   await page.getByRole("option", { name: partner }).click();
   await page.waitForURL(`${installation.url}/console/partners/${partner}`);
+  await page.keyboard.press("/");
+  await input.fill("out.proc");
+  await page.getByRole("option", { name: "payout.processed" }).click();
+  await see(tab, "payout.processed", ["team-payouts"]);
   await page.keyboard.press("/");
   await input.fill("no such thing");
   await page.getByText("Nothing found. Event ids must be complete.").waitFor();
