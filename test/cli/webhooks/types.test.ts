@@ -12,9 +12,10 @@ beforeAll(async () => {
   folder = await temporaryFolder("types");
   const catalog = await readFile(example, "utf8");
   await writeFile(join(folder.path, "catalog.yaml"), catalog);
-  // The older of two catalogs with the same types wins; without a cluster, the one that is named first.
+  // The older of two catalogs with the same type keeps it; without a cluster, the one that is named first.
   const other = catalog
     .replace("name: payouts", "name: second")
+    .replace("owner: team-payouts", "owner: team-second")
     .replace("- type: payout.created", "- type: payout.other");
   await writeFile(join(folder.path, "second.yaml"), other);
 });
@@ -46,13 +47,14 @@ const event = (changes: object) => ({
   ...changes,
 });
 
-test("types of a folder are listed without those of a catalog in conflict", async () => {
+test("types of a folder are listed, one in conflict by the catalog that keeps it", async () => {
   const { code, stdout, stderr } = await runProgram(["types", "list", "--folder", folder.path]);
   expect({ code, stdout }).toEqual({
     code: 0,
     stdout:
       "TYPE               STATE    VERSIONS     OWNER          DESCRIPTION\n" +
       "payout.created     Active   2026-01-31   team-payouts   A payout was requested.\n" +
+      "payout.other       Active   2026-01-31   team-second    A payout was requested.\n" +
       "payout.processed   Active   2026-01-31   team-payouts   A payout was sent to the bank.\n",
   });
   expect(stderr).toContain("has problems");
