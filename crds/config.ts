@@ -87,6 +87,8 @@ export interface PartnerConfig extends ResourceOrigin {
   /** Seconds for which dead letters are kept; absent: as long as the installation keeps them. */
   readonly deadLetterSeconds?: number;
   readonly networks: NetworksConfig;
+  /** Format of the bodies of deliveries. @default the envelope */
+  readonly format?: "CloudEvents";
   /** `Paused` stores all deliveries and sends none. */
   readonly state: "Active" | "Paused";
   /**
@@ -198,9 +200,9 @@ export interface SubscriptionConfig extends Omit<WebhookPartnerSubscription, "pr
 
 /**
  * The form of a subscription that depends on the content of events. Pods of earlier versions would route by type,
- * tenant and producer alone. They reject a subscription without producers, and with it the partner.
+ * tenant and producer alone, and send envelopes. They reject a subscription without producers, and with it the partner.
  */
-export interface SelectsConfig {
+export interface SelectsConfig extends Pick<PartnerConfig, "format"> {
   readonly producers: readonly string[];
   readonly matchers?: readonly EventMatcherConfig[];
   /** Selections of the payload, applied one after the other. @default the whole event is sent */

@@ -35,7 +35,7 @@ export function compilePartner(
   keys: readonly ResolvedKey[],
   entries: readonly EndpointEntry[],
 ): PartnerConfig {
-  const { endpoint, signing, subscriptions, delivery, retry, circuitBreaker, deadLetter, networks, state } =
+  const { endpoint, signing, subscriptions, delivery, retry, circuitBreaker, deadLetter, networks, state, format } =
     resource.spec;
   const { retainSeconds } = deadLetter;
   return {
@@ -46,7 +46,8 @@ export function compilePartner(
       ...(signing.sideBySide ? { sideBySide: true } : {}),
       keys: keys.map((key) => compileKey(signing.keys, key)),
     },
-    subscriptions: compileSubscriptions(subscriptions),
+    subscriptions: compileSubscriptions(subscriptions, format),
+    ...(format === "CloudEvents" ? { format } : {}),
     delivery: compileDelivery(delivery),
     retry: {
       scheduleSeconds: retry.scheduleSeconds,
@@ -123,20 +124,26 @@ function compileKey(keys: readonly WebhookPartnerSigningKey[], { index, material
   return { id, material, ...(notAfter === undefined ? {} : { notAfterMs: Date.parse(notAfter) }) };
 }
 
-function compileSubscriptions(subscriptions: readonly WebhookPartnerSubscription[]): readonly SubscriptionConfig[] {
+function compileSubscriptions(
+  subscriptions: readonly WebhookPartnerSubscription[],
+  format: WebhookPartner["spec"]["format"],
+): readonly SubscriptionConfig[] {
   const isOrdered = subscriptions.some(({ payload }) => payload !== undefined);
   return subscriptions
-    .map((subscription, index) => compileSubscription(subscription, isOrdered ? index : undefined))
+    .map((subscription, index) => compileSubscription(subscription, isOrdered ? index : undefined, format))
     .sort((one, other) => byText(one.name, other.name));
 }
 
 function compileSubscription(
   { name, types, tenants, producers, matchers, payload }: WebhookPartnerSubscription,
   order: number | undefined,
+  format: WebhookPartner["spec"]["format"],
 ): SubscriptionConfig {
   const sorted = producers.toSorted(byText);
   const common = { name, types: types.toSorted(byText), tenants: tenants.toSorted(byText) };
-  if (matchers === undefined && order === undefined) return { ...common, producers: sorted };
+  const formatted = format === "CloudEvents" ? { format } : {};
+  if (matchers === undefined && order === undefined && format !== "CloudEvents")
+    return { ...common, producers: sorted };
   return {
     ...common,
     selects: {
@@ -144,6 +151,7 @@ function compileSubscription(
       ...(matchers === undefined ? {} : { matchers }),
       ...(payload === undefined ? {} : { payload: [payload] }),
       ...(order === undefined ? {} : { order }),
+      ...formatted,
     },
   };
 }

@@ -6,6 +6,11 @@ export interface WebhookPartnerSpec {
   readonly endpoint: WebhookPartnerEndpoint;
   /** Signature scheme of deliveries. */
   readonly signing: WebhookPartnerSigning;
+  /**
+   * Format of the bodies of deliveries. Envelope, the default, is the event as its producer sent it, with attempt.
+   * CloudEvents is a CloudEvent 1.0 in structured mode. All signing schemes sign either.
+   */
+  readonly format?: "Envelope" | "CloudEvents";
   /** Events that the partner receives. An event that matches several subscriptions is delivered once. */
   readonly subscriptions: readonly WebhookPartnerSubscription[];
   /** Limits on the rate and the backlog of deliveries. @default {} */

@@ -95,6 +95,7 @@ const all = <Word extends string>(words: Readonly<Record<Word, true>>): Readonly
 /** The supported words of each closed list. */
 const known = {
   scheme: all<SigningScheme>({ HmacV1: true, StandardWebhooks: true, HttpMessageSignatures: true }),
+  format: all<NonNullable<PartnerConfig["format"]>>({ CloudEvents: true }),
   state: all<PartnerConfig["state"]>({ Active: true, Paused: true }),
   tenancy: all<StoreConfig["tenancy"]>({ Labelled: true, Platform: true, StoreHeader: true }),
   source: all<SourceConfig["kind"]>({ gauge: true, counter: true, ratio: true, histogram: true }),
@@ -135,6 +136,7 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
       const part = unsupportedPart(selects);
       return [part === undefined, `this version of the runtime does not support ${part} of a subscription`];
     }),
+    [partner.format === undefined || isKnown("format", partner.format), `${unsupported} the format ${partner.format}`],
     [isWhole(delivery.maxInFlight, 1), "delivery.maxInFlight is not a whole number of at least 1"],
     [rate === undefined || areWhole(rate.perSecond, rate.burst), "the rate is incomplete"],
     [maxBacklog === undefined || areWhole(maxBacklog.messages, maxBacklog.bytes), "the backlog is incomplete"],

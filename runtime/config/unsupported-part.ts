@@ -1,6 +1,12 @@
 import type { EventMatcherConfig, PayloadConfig, SelectsConfig } from "../../crds/config.ts";
 
-const names: ReadonlySet<string> = new Set<keyof SelectsConfig>(["producers", "matchers", "payload", "order"]);
+const names: ReadonlySet<string> = new Set<keyof SelectsConfig>([
+  "producers",
+  "matchers",
+  "payload",
+  "order",
+  "format",
+]);
 const lists: ReadonlySet<string> = new Set<keyof PayloadConfig>(["include", "exclude", "excludeClasses"]);
 const operators: Readonly<Record<EventMatcherConfig["op"], true>> = {
   Equal: true,

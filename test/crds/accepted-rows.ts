@@ -58,6 +58,8 @@ export const acceptedRows: readonly Row[] = [
         "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" } },
       },
     },
+    { says: "gets CloudEvents", set: { format: "CloudEvents", "subscriptions[0].producers": ["billing"] } },
+    { says: "gets envelopes, and says so", set: { format: "Envelope" } },
     {
       says: "subscribes to everything of events without a tenant",
       set: { "subscriptions[0].types": ["**"], "subscriptions[0].tenants": ["-"] },

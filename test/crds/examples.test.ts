@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { compile } from "../../crds/compile/compile.ts";
 import type { SeriesConfig, SourceConfig } from "../../crds/config.ts";
 import { allowAll } from "../../crds/policy.ts";
@@ -19,6 +19,18 @@ interface Secret {
 }
 
 const files = readdirSync(folder).filter((file) => file.endsWith(".yaml"));
+/** Of pages that show a resource which `docs/examples` has not. */
+const pages = ["../how-to/cloudevents.md"].map((page) => ({
+  page,
+  text: /^```yaml\n(?<yaml>.*?)^```$/msu.exec(readFileSync(`${folder}/${page}`, "utf8"))?.groups?.["yaml"] ?? "",
+}));
+
+test.each(pages)("$page shows a valid resource", ({ text }) => {
+  const { resource } = validateResource(parse(text) as unknown);
+  expect(resource?.kind).toBe("WebhookPartner");
+  expect(resource?.spec).toMatchObject({ format: "CloudEvents" });
+});
+
 const documents = files.flatMap((file) =>
   parseAllDocuments(readFileSync(`${folder}/${file}`, "utf8")).map((document) => ({
     file,

@@ -54,6 +54,13 @@ export const schemaRows: readonly SchemaRow[] = [
       message: "scheme must be HmacV1, StandardWebhooks or HttpMessageSignatures",
     },
     {
+      says: "has another format",
+      set: { format: "Avro" },
+      field: "spec.format",
+      reason: "NotSupported",
+      message: "format must be Envelope or CloudEvents",
+    },
+    {
       says: "has a timeout of 0",
       set: { "endpoint.timeoutSeconds": 0 },
       field: "spec.endpoint.timeoutSeconds",

@@ -1,5 +1,6 @@
 import { authorizationHeaders, sendAuthorized } from "../authorization/send-authorized.ts";
 import { isPing } from "../events/envelope.ts";
+import { cloudEventContentType, toCloudEvent } from "../events/to-cloud-event.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { MadeAttempt } from "../records/attempt-records.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
@@ -161,7 +162,9 @@ async function send(
   const keys = signersAt(partner.signers, signing.sideBySide === true, startedAtMs);
   if (keys.length === 0) throw new Error(`signing key of ${partner.label} is missing`);
   const number = attemptNumber(delivery);
-  const body = spliceAttempt(bytes, number);
+  const producer = delivery.producer ?? context.installation;
+  const isCloudEvent = partner.config.format === "CloudEvents";
+  const body = spliceAttempt(isCloudEvent ? toCloudEvent(bytes, producer) : bytes, number);
   const url = partner.urlFor(delivery.type);
   const headers = deliveryHeaders(signing.scheme, {
     keys,
@@ -169,11 +172,12 @@ async function send(
     body,
     eventId: delivery.eventId,
     attempt: number,
-    producer: delivery.producer ?? context.installation,
+    producer,
     sentAtMs: startedAtMs,
     version: context.version,
     traceparent: span.traceparent,
     endpointHeaders: endpoint.headers,
+    ...(isCloudEvent ? { contentType: cloudEventContentType } : {}),
     ...(endpoint.verification === undefined ? {} : { requestOrigin: context.installation }),
     ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
   });

@@ -1,5 +1,6 @@
 import type { FailureReason } from "../settlement/outcome.ts";
 import type { AttemptRequest, AttemptSignature } from "../../../api/histories.ts";
+import { cloudEventContentType, toCloudEvent } from "../events/to-cloud-event.ts";
 import { spliceAttempt, signedTextOf } from "../signing/signed-request.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
@@ -189,7 +190,7 @@ export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[
     if (!rebuilt.has(record)) return { ...without("older_attempt"), headers };
     const sent = sentBytes(event, routedBy);
     if (hidesPart(sent, hidden)) return { ...without("part_hidden"), headers };
-    const body = spliceAttempt(sent, number);
+    const body = spliceAttempt(formatted(sent, headers), number);
     const request = { eventId, number, at, body, ...(replayId === undefined ? {} : { replayId }) };
     const isHidden = url !== undefined && !showsUrl;
     const found = signedTextOf(isHidden ? { ...signed, url: hiddenUrl(url) } : signed, request);
@@ -198,6 +199,12 @@ export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[
     const canonical = Buffer.from(found.text).toString();
     return { ...known, canonical, canonical_reason: isHidden ? "url_hidden" : null, headers: found.headers };
   };
+}
+
+/** The event in the format of the attempt, by the headers that its record keeps. */
+function formatted(sent: Uint8Array, headers: Readonly<Record<string, string>>): Uint8Array {
+  const { "Content-Type": type, "X-Webhook-Producer": producer = "" } = headers;
+  return type === cloudEventContentType ? toCloudEvent(sent, producer) : sent;
 }
 
 function hidesPart(sent: Uint8Array, hidden: PayloadSelection): boolean {

@@ -10,6 +10,8 @@ export interface SignedAttempt extends AttemptToSign {
   readonly producer: string;
   /** Version of this program, for `User-Agent`. */
   readonly version: string;
+  /** @default application/json */
+  readonly contentType?: string;
   /** Set when the attempt belongs to a replay. */
   readonly replayId?: string;
   /** W3C trace context of the attempt. */
@@ -48,6 +50,9 @@ interface RecordedRequest {
   readonly body: Uint8Array;
 }
 
+const jsonType = "application/json";
+/** Headers that a body in another format depends on. */
+const keptOfFormat = ["Content-Type", "X-Webhook-Producer"];
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const jsonSpaces: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
@@ -63,7 +68,7 @@ export function deliveryHeaders(scheme: SigningScheme, attempt: SignedAttempt): 
     ...(attempt.traceparent === undefined ? {} : { traceparent: attempt.traceparent }),
     ...(attempt.requestOrigin === undefined ? {} : { "WebHook-Request-Origin": attempt.requestOrigin }),
     "User-Agent": `Heliograph/${attempt.version}`,
-    "Content-Type": "application/json",
+    "Content-Type": attempt.contentType ?? jsonType,
     // Responses are not decompressed.
     "Accept-Encoding": "identity",
   };
@@ -87,11 +92,12 @@ export function keepSignature(
 ): KeptSignature {
   const { kept, coveredUrl } = schemes[scheme];
   const covered = coveredUrl(url);
+  const names = headers["Content-Type"] === jsonType ? kept : [...kept, ...keptOfFormat];
   return {
     scheme,
     keys: signers.flatMap(({ id }) => id ?? []),
     ...(covered === undefined ? {} : { url: covered }),
-    headers: Object.fromEntries(kept.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
+    headers: Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
   };
 }
 
@@ -108,7 +114,7 @@ export function signedTextOf(
     "X-Event-Id": eventId,
     "X-Attempt": String(number),
     ...(replayId === undefined ? {} : { "X-Webhook-Replay": replayId }),
-    "Content-Type": "application/json",
+    "Content-Type": jsonType,
     ...kept,
   };
   // A later version may have written the record with a scheme that this one lacks.

@@ -255,4 +255,15 @@ describe("a compiled partner", () => {
     expect(partner.generation).toBe(1);
     expect(partnerNamed("other").uid).not.toBe(partner.uid);
   });
+
+  test("with a format is one that pods without formats reject, and without one is unchanged", () => {
+    const { partner } = partnerWith({ format: "CloudEvents", "subscriptions[0].producers": ["b", "a"] });
+    expect(partner.format).toBe("CloudEvents");
+    expect(partner.subscriptions).toEqual([
+      expect.objectContaining({ selects: { producers: ["a", "b"], format: "CloudEvents" } }),
+    ]);
+    expect(partner.subscriptions[0]).not.toHaveProperty("producers");
+    const { partner: named } = partnerWith({ format: "Envelope" });
+    expect({ ...named, specDigest: "" }).toEqual({ ...partnerWith({}).partner, specDigest: "" });
+  });
 });

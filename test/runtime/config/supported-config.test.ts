@@ -125,6 +125,7 @@ describe("a configuration of another version of the program", () => {
       "does not support excludeStrings of the payload of a subscription",
     ],
     ["matchers without producers", withSelects({ matchers: [] }), "a subscription is incomplete"],
+    ["a format that is not known", withAcme({ format: "Avro" }), "does not support the format Avro"],
     ["a state that is not known", withAcme({ state: "Dormant" }), "does not support the state Dormant"],
     ["an empty retry schedule", withAcme({ retry: { scheduleSeconds: [] } }), "there is no retry schedule"],
     [

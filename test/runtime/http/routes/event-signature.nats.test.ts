@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey, type JsonWebKey, verify } from "node:crypto";
+import { createHash, createHmac, createPublicKey, type JsonWebKey, verify } from "node:crypto";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PartnerConfig } from "../../../../crds/config.ts";
@@ -31,12 +31,18 @@ let app: ReturnType<typeof createPublicServer>;
 beforeAll(async () => {
   server = await startNatsServer();
   recipient = await startWebhookPartner(({ path, attempt }) => ({
-    status: path.startsWith("/hmac") && attempt === 1 ? 503 : 200,
+    status: /^\/(?:cloud-)?hmac/u.test(path) && attempt === 1 ? 503 : 200,
   }));
+  const named = {
+    hmac: { scheme: "HmacV1", keys: [{ id: "k1", material: "default/partner-key/secret" }] },
+    standard: { scheme: "StandardWebhooks", keys: [{ id: "whsec-2026", material: standardKey }] },
+    message: { scheme: "HttpMessageSignatures", keys: [{ id: "ed-2026", material: privateKey }] },
+  } as const;
   const config = configOf(
-    partner("hmac", { scheme: "HmacV1", keys: [{ id: "k1", material: "default/partner-key/secret" }] }),
-    partner("standard", { scheme: "StandardWebhooks", keys: [{ id: "whsec-2026", material: standardKey }] }),
-    partner("message", { scheme: "HttpMessageSignatures", keys: [{ id: "ed-2026", material: privateKey }] }),
+    ...Object.entries(named).flatMap(([name, signing]) => [
+      partner(name, signing),
+      { ...partner(`cloud-${name}`, signing), format: "CloudEvents" as const },
+    ]),
   );
   const more = {
     [privateKey]: Buffer.from(pemOf(rfcEd25519)).toString("base64"),
@@ -69,9 +75,15 @@ function partner(name: string, signing: PartnerConfig["signing"]): PartnerConfig
 async function untilDelivered(id: string): Promise<void> {
   const look = async () => {
     const { deliveries = [] } = (await engine.engine.history.event(id, ["*"])) ?? {};
-    return (deliveries.length === 3 && deliveries.every(({ state }) => state === "delivered")) || undefined;
+    return (deliveries.length === 6 && deliveries.every(({ state }) => state === "delivered")) || undefined;
   };
   await waitFor(look, { timeoutMs, what: `the deliveries of ${id}` });
+}
+
+interface Envelope {
+  readonly event_id: string;
+  readonly ts: string;
+  readonly producer?: string;
 }
 
 interface Signed {
@@ -154,6 +166,34 @@ describe("the history of an event", () => {
     expect(verify(null, Buffer.from(signed), createPublicKey({ key, format: "jwk" }), signature)).toBe(true);
     expect([ids, headers["Signature-Input"]?.includes(key.kid)]).toEqual([["ed-2026"], true]);
     expect(canonical).toContain('"@path": /message/hook');
+  });
+
+  test("has the body of a CloudEvent as it was signed, by every scheme and for each attempt", async () => {
+    const { event_id: id, ts: time, producer, ...rest } = JSON.parse(eventBytes("evt.1").toString()) as Envelope;
+    const history = await shown("evt.1", admin);
+    const textOf = (name: string) => signedFor(history, `cloud-${name}`).canonical ?? "";
+    const sentTo = (name: string) => {
+      const sent = recipient.of("evt.1").findLast(({ path }) => path.startsWith(`/cloud-${name}/hook`));
+      return { type: sent?.headers["content-type"], body: sent?.body.toString() ?? "" };
+    };
+    for (const [name, attempt] of Object.entries({ hmac: 2, standard: 1, message: 1 })) {
+      const { type, body } = sentTo(name);
+      expect(type).toBe("application/cloudevents+json; charset=UTF-8");
+      const source = producer ?? "heliograph";
+      const attributes = { specversion: "1.0", id, time, source, datacontenttype: "application/json", attempt };
+      expect(JSON.parse(body)).toEqual({ ...attributes, ...rest });
+    }
+    const sha256 = createHash("sha256").update(sentTo("hmac").body);
+    expect(textOf("hmac").endsWith(sha256.digest("hex"))).toBe(true);
+    expect(signedFor(history, "cloud-hmac").headers["X-Signature"]).toBe(`v1=${hmac(testSecret, textOf("hmac"))}`);
+    expect(textOf("standard").endsWith(`.${sentTo("standard").body}`)).toBe(true);
+    const digest = createHash("sha256").update(sentTo("message").body).digest("base64");
+    expect(textOf("message")).toContain(`"content-digest": sha-256=:${digest}:\n`);
+    expect(textOf("message")).toContain('"content-type": application/cloudevents+json; charset=UTF-8\n');
+    expect(sentTo("hmac").body).not.toBe("");
+    expect(recipient.of("evt.1").find(({ path }) => path === "/hmac/hook")?.headers["content-type"]).toBe(
+      "application/json",
+    );
   });
 
   test("shows nobody the query of an endpoint", async () => {
