@@ -2,7 +2,20 @@
 export type StoreCredentials =
   | { readonly kind: "basic"; readonly username: string; readonly password: string }
   | { readonly kind: "bearer"; readonly token: string }
-  | StoreOAuth2Config;
+  | StoreOAuth2Config
+  | AwsSigningConfig;
+
+/** Signatures of AWS, version 4. */
+export interface AwsSigningConfig {
+  readonly kind: "sigv4";
+  /** Of the store. */
+  readonly region: string;
+  readonly keys: {
+    readonly accessKeyId: string;
+    readonly secretAccessKey: string;
+    readonly sessionToken?: string;
+  };
+}
 
 /** Client credentials for a store. */
 export interface StoreOAuth2Config {

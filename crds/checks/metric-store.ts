@@ -116,8 +116,9 @@ export const metricStoreRules: readonly PlacedRule[] = [
   ...rulesAt("spec.stores[].prometheus.headers[].name", headerNameRules),
   ...rulesAt<MetricCatalogStorePrometheusAuth>("spec.stores[].prometheus.auth", [
     rule(
-      "auth must have exactly one of basic, bearer and oauth2",
-      ({ basic, bearer, oauth2 }) => [basic, bearer, oauth2].filter((one) => one !== undefined).length === 1,
+      "auth must have exactly one of basic, bearer, oauth2 and sigv4",
+      ({ basic, bearer, oauth2, sigv4 }) =>
+        [basic, bearer, oauth2, sigv4].filter((one) => one !== undefined).length === 1,
     ),
   ]),
 ];

@@ -17,7 +17,16 @@ import {
 } from "./secret-entry.ts";
 
 /** Uses of an entry. */
-export type Use = "user name" | "password" | "token" | "trusted certificates" | "certificate" | "private key";
+export type Use =
+  | "user name"
+  | "password"
+  | "token"
+  | "access key id"
+  | "secret access key"
+  | "session token"
+  | "trusted certificates"
+  | "certificate"
+  | "private key";
 
 /** Which store needs something, by its place in `spec.stores`, and what for. */
 interface Need {
@@ -76,7 +85,7 @@ export function resolveStores(
 
 /** The members of both kinds of stores that name Secrets. */
 interface Secured extends Pick<MetricCatalogStorePrometheus, "tls"> {
-  readonly auth?: Pick<MetricCatalogStorePrometheusAuth, "basic" | "bearer"> & {
+  readonly auth?: Pick<MetricCatalogStorePrometheusAuth, "basic" | "bearer" | "sigv4"> & {
     readonly oauth2?: Pick<MetricCatalogStorePeerAuthOauth2, "secretRef">;
   };
 }
@@ -98,6 +107,16 @@ const places: readonly ((secured: Secured) => Place | undefined)[] = [
   ({ auth }) => {
     const ref = auth?.oauth2?.secretRef;
     return ref && { field: "auth.oauth2.secretRef", secret: ref.name, entries: [["password", ref.key, "key"]] };
+  },
+  ({ auth }) => {
+    const ref = auth?.sigv4?.secretRef;
+    const { sessionTokenKey } = ref ?? {};
+    const names = [
+      ["access key id", ref?.accessKeyIdKey ?? "", "accessKeyIdKey"],
+      ["secret access key", ref?.secretAccessKeyKey ?? "", "secretAccessKeyKey"],
+      ...(sessionTokenKey === undefined ? [] : [["session token", sessionTokenKey, "sessionTokenKey"] as const]),
+    ] as const;
+    return ref && { field: "auth.sigv4.secretRef", secret: ref.name, entries: names };
   },
   ({ tls }) => {
     const ref = tls?.caSecretRef;
@@ -144,6 +163,9 @@ const uses: Readonly<Record<Use, { readonly isText: boolean; readonly isUsable: 
   "user name": { isText: true, isUsable: (bytes) => isText(bytes, /^[^:\p{Cc}]+$/u) },
   password: { isText: true, isUsable: (bytes) => isText(bytes, /^\P{Cc}+$/u) },
   token: { isText: true, isUsable: (bytes) => isText(bytes, /^[!-~]+$/u) },
+  "access key id": { isText: true, isUsable: (bytes) => isText(bytes, /^\w+$/u) },
+  "secret access key": { isText: true, isUsable: (bytes) => isText(bytes, /^[!-~]+$/u) },
+  "session token": { isText: true, isUsable: (bytes) => isText(bytes, /^[!-~]+$/u) },
   "trusted certificates": { isText: false, isUsable: areCertificates },
   certificate: { isText: false, isUsable: areCertificates },
   "private key": { isText: false, isUsable: isPrivateKey },

@@ -7,7 +7,7 @@ import {
   type StoreConfig,
   type StorePlace,
 } from "../config.ts";
-import type { PeerOAuth2Config, StoreTlsConfig } from "../store-credentials.ts";
+import type { AwsSigningConfig, PeerOAuth2Config, StoreTlsConfig } from "../store-credentials.ts";
 import type {
   MetricCatalogStore,
   MetricCatalogStorePeer,
@@ -15,6 +15,7 @@ import type {
   MetricCatalogStorePeerAuthOauth2,
   MetricCatalogStorePrometheus,
   MetricCatalogStorePrometheusAuth,
+  MetricCatalogStorePrometheusAuthSigv4,
 } from "../types/metric-catalog.ts";
 
 const secondMs = 1_000;
@@ -137,8 +138,18 @@ function compileOAuth2(
   };
 }
 
+function compileSigning({ region }: MetricCatalogStorePrometheusAuthSigv4, material: MaterialFor): AwsSigningConfig {
+  const sessionToken = material("session token");
+  const keys = {
+    accessKeyId: material("access key id") ?? "",
+    secretAccessKey: material("secret access key") ?? "",
+    ...(sessionToken === undefined ? {} : { sessionToken }),
+  };
+  return { kind: "sigv4", region, keys };
+}
+
 function compileAuth(
-  { oauth2 }: MetricCatalogStorePrometheusAuth = {},
+  { oauth2, sigv4 }: MetricCatalogStorePrometheusAuth = {},
   material: MaterialFor,
 ): Pick<PrometheusConfig, "auth"> {
   if (oauth2 !== undefined) {
@@ -146,6 +157,7 @@ function compileAuth(
     const optional = { ...(scopes.length === 0 ? {} : { scopes }), ...(audience === undefined ? {} : { audience }) };
     return { auth: { ...compileOAuth2(oauth2, material), ...optional } };
   }
+  if (sigv4 !== undefined) return { auth: compileSigning(sigv4, material) };
   const [username, password, token] = [material("user name"), material("password"), material("token")];
   if (username !== undefined && password !== undefined) return { auth: { kind: "basic", username, password } };
   return token === undefined ? {} : { auth: { kind: "bearer", token } };

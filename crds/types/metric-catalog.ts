@@ -93,7 +93,7 @@ export interface MetricCatalogStorePrometheus {
    * this object. @default []
    */
   readonly headers: readonly MetricCatalogStorePrometheusHeader[];
-  /** Credentials of requests: exactly one of basic, bearer and oauth2. If absent, requests are anonymous. */
+  /** Credentials of requests: exactly one of basic, bearer, oauth2 and sigv4. If absent, requests are anonymous. */
   readonly auth?: MetricCatalogStorePrometheusAuth;
   /** CA and client certificates, for an https URL. */
   readonly tls?: MetricCatalogStorePrometheusTls;
@@ -112,8 +112,10 @@ export interface MetricCatalogStorePrometheusHeader {
   readonly value: string;
 }
 
-/** Credentials of requests: exactly one of basic, bearer and oauth2. If absent, requests are anonymous. */
+/** Credentials of requests: exactly one of basic, bearer, oauth2 and sigv4. If absent, requests are anonymous. */
 export interface MetricCatalogStorePrometheusAuth {
+  /** Signatures of AWS, version 4, for Amazon Managed Service for Prometheus (service aps). */
+  readonly sigv4?: MetricCatalogStorePrometheusAuthSigv4;
   /**
    * OAuth 2.0 client credentials: a token is requested, cached and renewed before it expires. If the store rejects a
    * token with 401, a new one is requested, once per read. The client's credentials are sent in the Authorization
@@ -124,6 +126,26 @@ export interface MetricCatalogStorePrometheusAuth {
   readonly basic?: MetricCatalogStorePrometheusAuthBasic;
   /** A bearer token. */
   readonly bearer?: MetricCatalogStorePrometheusAuthBearer;
+}
+
+/** Signatures of AWS, version 4, for Amazon Managed Service for Prometheus (service aps). */
+export interface MetricCatalogStorePrometheusAuthSigv4 {
+  /** AWS region of the store. */
+  readonly region: string;
+  /** Secret in the same namespace that contains the keys. */
+  readonly secretRef: MetricCatalogStorePrometheusAuthSigv4SecretRef;
+}
+
+/** Secret in the same namespace that contains the keys. */
+export interface MetricCatalogStorePrometheusAuthSigv4SecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Key that contains the access key id. @default "access-key-id" */
+  readonly accessKeyIdKey: string;
+  /** Key that contains the secret access key. @default "secret-access-key" */
+  readonly secretAccessKeyKey: string;
+  /** Key that contains the session token of temporary keys. If absent, the keys are not temporary. */
+  readonly sessionTokenKey?: string;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { PeerConfig, PrometheusConfig } from "../../crds/config.ts";
+import type { AwsSigningConfig } from "../../crds/store-credentials.ts";
 
 /** Secret bytes by material id, base64. */
 export type Material = Readonly<Record<string, string>>;
@@ -8,6 +9,8 @@ export interface StoreSecrets {
   readonly headers: Readonly<Record<string, string>>;
   /** Secret of the OAuth 2.0 client credentials; undefined without any. */
   readonly clientSecret?: string;
+  /** Keys of AWS; undefined without any. */
+  readonly awsKeys?: { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string };
   readonly tls: {
     readonly ca?: Buffer;
     readonly cert?: Buffer;
@@ -35,10 +38,18 @@ export function secretsOf(
 function credentialsOf(
   auth: (PrometheusConfig | PeerConfig)["auth"],
   bytes: (id: string) => Buffer,
-): Pick<StoreSecrets, "headers" | "clientSecret"> {
+): Pick<StoreSecrets, "headers" | "clientSecret" | "awsKeys"> {
   if (auth === undefined) return { headers: {} };
   if (auth.kind === "oauth2") return { headers: {}, clientSecret: bytes(auth.secret).toString("utf8") };
+  if (auth.kind === "sigv4") return { headers: {}, awsKeys: awsKeysOf(auth, bytes) };
   if (auth.kind === "bearer") return { headers: { authorization: `Bearer ${bytes(auth.token).toString("latin1")}` } };
   const pair = Buffer.concat([bytes(auth.username), Buffer.from(":"), bytes(auth.password)]);
   return { headers: { authorization: `Basic ${pair.toString("base64")}` } };
+}
+
+function awsKeysOf({ keys }: AwsSigningConfig, bytes: (id: string) => Buffer): NonNullable<StoreSecrets["awsKeys"]> {
+  const text = (id: string): string => bytes(id).toString("utf8");
+  const { accessKeyId, secretAccessKey, sessionToken } = keys;
+  const temporary = sessionToken === undefined ? {} : { sessionToken: text(sessionToken) };
+  return { accessKeyId: text(accessKeyId), secretAccessKey: text(secretAccessKey), ...temporary };
 }

@@ -223,6 +223,17 @@ export const acceptedRows: readonly Row[] = [
       },
     },
     {
+      says: "has temporary keys of AWS for a store",
+      set: {
+        "stores[0].prometheus.auth": {
+          sigv4: {
+            region: "eu-west-1",
+            secretRef: { name: "aws", accessKeyIdKey: "id", secretAccessKeyKey: "key", sessionTokenKey: "token" },
+          },
+        },
+      },
+    },
+    {
       says: "has the runtime of another region for a store",
       set: {
         "stores[1]": {

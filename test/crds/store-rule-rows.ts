@@ -29,7 +29,7 @@ const pages: readonly (readonly [url: string, message: string])[] = [
   ["https://[::::]/a", "the brackets must contain an IPv6 address"],
   ['https://runbooks.example/"a"', "the URL must contain only valid URL characters; percent-encode all others"],
 ];
-const oneOfCredentials = "auth must have exactly one of basic, bearer and oauth2";
+const oneOfCredentials = "auth must have exactly one of basic, bearer, oauth2 and sigv4";
 
 /** What no store can be asked: matchers whose expression is none, of every kind of source, and labels of one name. */
 export const storeRuleRows = rowsOf<RuleRow>("MetricCatalog", [

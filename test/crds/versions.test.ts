@@ -36,7 +36,8 @@ const widened: ReadonlySet<string> = new Set([
   "MetricCatalog.spec has a new rule: an SLO must have over if, and only if, its metric is a gauge",
   "MetricCatalog.spec has a new rule: sliceSeconds must be at least the metric's minStepSeconds, which defaults to four " +
     "intervals",
-  "MetricCatalog.spec.stores[].prometheus.auth has a new rule: auth must have exactly one of basic, bearer and oauth2",
+  "MetricCatalog.spec.stores[].prometheus.auth has a new rule: auth must have exactly one of basic, bearer, oauth2 and " +
+    "sigv4",
   "MetricCatalog.spec.slos[] has a new rule: counts is for events; with over, a slice is good if it meets the threshold",
   "MetricCatalog.spec.slos[] has a new rule: the window of an SLO must have at most 50000 slices",
 ]);

@@ -109,6 +109,12 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
       },
       [`${prometheus}.url`]: "https://eu.example",
     },
+    {
+      [`${prometheus}.auth`]: {
+        sigv4: { region: "eu-west-1", secretRef: { name: "aws", sessionTokenKey: "session-token" } },
+      },
+      [`${prometheus}.url`]: "https://eu.example",
+    },
     { ...counter, "metrics[0].source.counter": { name: "n_total", matchers, increase: "Anchored" } },
     {
       ...ratio,

@@ -19,7 +19,7 @@ export interface Authorizer {
    * @throws StoreError without credentials; the signal's reason
    */
   headers(request: UnauthorizedRequest, signal: AbortSignal): Promise<Headers>;
-  /** Drops credentials that the server rejected. True if others may be accepted. */
+  /** Drops credentials that the server rejected. True if others may be accepted. @throws StoreError with a reason */
   rejected(headers: Headers, response: Exchanged): boolean;
   close(): Promise<void>;
 }

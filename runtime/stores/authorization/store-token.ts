@@ -14,13 +14,16 @@ import { exchange, type Exchanged, openPool } from "../prometheus/store-http.ts"
 import { StoreError } from "../store-error.ts";
 import type { StoreSecrets } from "../store-secrets.ts";
 import type { Authorizer } from "./exchange-authorized.ts";
+import { createStoreSigner } from "./store-signer.ts";
 import { createRenewed, type Issued } from "./renewed.ts";
 
 /** The authorizer of a store; undefined for fixed headers. */
 export function authorizerOf(
-  { auth, timeoutMs }: Pick<PrometheusConfig, "auth" | "timeoutMs">,
+  { auth, url, timeoutMs }: Pick<PrometheusConfig, "auth" | "url" | "timeoutMs">,
   secrets: StoreSecrets,
 ): Authorizer | undefined {
+  if (auth?.kind === "sigv4" && secrets.awsKeys !== undefined)
+    return createStoreSigner(auth.region, url, secrets.awsKeys);
   return auth?.kind === "oauth2" ? createStoreToken(auth, secrets, timeoutMs) : undefined;
 }
 

@@ -86,7 +86,8 @@ export function createStoreHttp(
       return parseResponse(status, body, grid);
     },
     async get(path, form, call, grid) {
-      const query = new URLSearchParams(form).toString();
+      // Some servers, and some that verify signatures, read a plus sign in a query as itself.
+      const query = new URLSearchParams(form).toString().replaceAll("+", "%20");
       const { "content-type": _none, ...headers } = headersOf(call);
       const options = { path: `${base}/api/v1/${path}?${query}`, headers, method: "GET" as const };
       const { status, body } = await send(pool, options, call);

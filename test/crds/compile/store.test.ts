@@ -124,6 +124,22 @@ describe("what a store needs from Secrets", () => {
     expect(result.warnings).toEqual(["the credentials for the store eu are sent over plain http"]);
   });
 
+  test("is compiled with its keys of AWS, the session token if the Secret has one", () => {
+    const secretRef = { name: "aws", sessionTokenKey: "token" };
+    const changes = { "stores[0].prometheus.auth": { sigv4: { region: "eu-west-1", secretRef } } };
+    const entries = { "access-key-id": "AKID\n", "secret-access-key": "a/b+c\n", token: "t==" };
+    const store = compileWith(changes, { aws: entries }).catalog?.stores[0];
+    const keys = {
+      accessKeyId: materialOf("default/aws/access-key-id", base64("AKID")),
+      secretAccessKey: materialOf("default/aws/secret-access-key", base64("a/b+c")),
+      sessionToken: materialOf("default/aws/token", base64("t==")),
+    };
+    expect(store?.prometheus?.auth).toEqual({ kind: "sigv4", region: "eu-west-1", keys });
+    expect(store === undefined ? [] : storeMaterialIdsOf(store)).toEqual(Object.values(keys));
+    const { problems } = compileWith(changes, { aws: { ...entries, "access-key-id": "A/B" } }).result;
+    expect(problems).toMatchObject([{ reason: "CredentialInvalid" }]);
+  });
+
   test("is compiled with the secret of its client, and warns of a token endpoint over plain http", () => {
     const oauth2 = {
       tokenUrl: "http://id.example/token?p=1",
