@@ -91,6 +91,17 @@ export const SchemaCatalog = object({
 
 export const JsonSchemaDocument = anyObject("A JSON Schema of draft 2020-12");
 
+export const AsyncApiDocument = described(
+  object({
+    asyncapi: text("Version of the AsyncAPI specification"),
+    info: anyObject("Title and version of the document"),
+    channels: anyObject("One for each event type"),
+    operations: anyObject("What is sent"),
+    components: anyObject("Messages, schemas and signature schemes"),
+  }),
+  "AsyncAPI 3.0",
+);
+
 export const OpenApiDocument = described(
   object({
     openapi: text("Version of the OpenAPI specification"),

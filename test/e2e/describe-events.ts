@@ -31,6 +31,14 @@ export function describeEvents(suite: () => Suite): void {
       });
       await user.programmed(["eventcatalog/payouts"]);
       expect(await condition("Ready")).toBe("True Ready");
+      const read = async (path: string): Promise<unknown> => JSON.parse((await user.look(path, true)).text);
+      expect(await read("/webhooks/types?prefix=payout.processed")).toMatchObject({
+        data: [{ type: "payout.processed", state: "Active", versions: [{ version }] }],
+      });
+      expect(await read("/webhooks/asyncapi")).toMatchObject({
+        asyncapi: "3.0.0",
+        channels: { "payout.created": {}, "payout.processed": { messages: { [version]: {} } } },
+      });
       expect(await user.post("negative", version, { status: "processed", amount_minor: -1 })).toMatchObject({
         status: 422,
         body: { code: "invalid_data", errors: [{ field: "data.amount_minor" }] },

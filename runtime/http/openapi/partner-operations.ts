@@ -129,3 +129,13 @@ export const eventTypeOperation: Operation = {
   parameters: [pathParameter("type", "Name of the type", "payout.processed")],
   responses: { "200": { description: "The event type", schema: "EventTypeDetail", headers: tagHeaders } },
 };
+
+/** `GET /webhooks/asyncapi` */
+export const asyncApiOperation: Operation = {
+  id: "readAsyncApi",
+  summary: "An AsyncAPI 3.0 document of the events that the token may see: channels, messages, headers and signatures",
+  parameters: [
+    textParameter("prefix", "Only types that start with this text", { minLength: 0 }, { example: "payout." }),
+  ],
+  responses: { "200": { description: "AsyncAPI 3.0", schema: "AsyncApiDocument", headers: tagHeaders } },
+};

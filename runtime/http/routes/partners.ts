@@ -1,5 +1,5 @@
 import { type Caller, debugScope } from "../../metrics/authorization/access.ts";
-import { rejectUnknown } from "../../metrics/request/parameters.ts";
+import { readOne, rejectUnknown } from "../../metrics/request/parameters.ts";
 import type { PartnerDetails } from "../../webhooks/live/partner-details.ts";
 import type { PartnerOverview } from "../../webhooks/live/partner-overview.ts";
 import type { EventTypes } from "../../webhooks/history/event-types.ts";
@@ -8,6 +8,7 @@ import { type HistoryView, isNarrowed, partnersOf } from "../../webhooks/history
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import type { Pings } from "../../webhooks/ping/ping.ts";
 import type { PublishedKeys } from "../../webhooks/signing/keys.ts";
+import { asyncApiDocument } from "../openapi/async-api-document.ts";
 import type { Operation } from "../openapi/operation.ts";
 import * as operations from "../openapi/partner-operations.ts";
 import { chooseCoding, createRepresentations } from "../representation/representations.ts";
@@ -63,20 +64,28 @@ export function partnerRoutes({
   ];
 }
 
+type ReadBody = (request: ApiRequest) => object | Promise<object>;
+
 /** Declared event types, for callers with a token. Pages of the same types have the same tag. */
 export function eventTypeRoutes({ eventTypes }: Pick<PartnerService, "eventTypes">): readonly Route[] {
-  const read = (path: string, operation: Operation, bodyOf: (request: ApiRequest) => object): Route => ({
+  const read = (path: string, operation: Operation, bodyOf: ReadBody): Route => ({
     method: "GET",
     path,
     scopes: ["webhooks:read"],
     operation,
-    handle: (request) => tagged(request, bodyOf(request)),
+    handle: async (request) => tagged(request, await bodyOf(request)),
   });
   const callerOf = ({ caller }: ApiRequest) => ({ tenants: caller.tenants, ...partnersOf(caller) });
   return [
     read("/webhooks/types", operations.eventTypesOperation, (request) => {
       const { items, next } = eventTypes.page({ ...callerOf(request), ...readTypeQuery(request.query) });
       return { data: items, meta: { cursor: next === undefined ? null : String(next) } };
+    }),
+    read("/webhooks/asyncapi", operations.asyncApiOperation, (request) => {
+      rejectUnknown(request.query, (name) => name === "prefix");
+      const caller = callerOf(request);
+      const types = eventTypes.details(caller, readOne(request.query, "prefix"));
+      return asyncApiDocument({ types, schemes: eventTypes.schemes(caller) });
     }),
     read("/webhooks/types/:type", operations.eventTypeOperation, (request) => {
       rejectUnknown(request.query, () => false);

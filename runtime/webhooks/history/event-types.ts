@@ -1,5 +1,6 @@
 import type { EventTypeDetail, EventTypeState, EventTypeSummary, EventTypeVersion } from "../../../api/events.ts";
 import { producersOf, type EventVersionConfig, type SubscriptionConfig } from "../../../crds/config.ts";
+import type { SigningScheme } from "../../../crds/signing-key.ts";
 import type { DeclaredType } from "../../../crds/declared-types.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { differentSelections, withClasses, type PayloadSelection } from "../events/payload-selection.ts";
@@ -69,6 +70,17 @@ export function createEventTypes({ declared, partners, now }: EventTypesDeps) {
       const end = skipped + limit;
       const items = found.slice(skipped, end);
       return found.length > end ? { items, next: end } : { items };
+    },
+    /** The details of all types whose name starts with a text, as they are read. */
+    details: function* (caller: TypeCaller, prefix = ""): Iterable<EventTypeDetail> {
+      for (const type of visibleTo(caller)) if (type.type.startsWith(prefix)) yield detailOf(type, caller);
+    },
+    /** Signature schemes of the partners that get events of the caller's tenants. */
+    schemes: (caller: TypeCaller): readonly SigningScheme[] => {
+      const named = partners().filter(
+        (partner) => mayNamePartner(caller, partner.label) && subscriptionsOf(partner, caller).length > 0,
+      );
+      return [...new Set(named.map(({ config }) => config.signing.scheme))].sort();
     },
     /** @throws ApiError `event_type_not_found`, also for a type that the caller may not see */
     find: (name: string, caller: TypeCaller): EventTypeDetail => {

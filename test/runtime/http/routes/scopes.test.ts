@@ -37,6 +37,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open" | "any token"
   "GET /webhooks/dead-letters/counts": ["webhooks:read"],
   "POST /webhooks/ack": ["webhooks:ack"],
   "GET /webhooks/types": ["webhooks:read"],
+  "GET /webhooks/asyncapi": ["webhooks:read"],
   "GET /webhooks/types/:type": ["webhooks:read"],
   "GET /webhooks/partners": ["webhooks:read"],
   "GET /webhooks/partners/:namespace/:name": ["webhooks:read"],

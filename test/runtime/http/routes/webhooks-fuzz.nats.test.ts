@@ -177,6 +177,7 @@ test(
       "GET /webhooks/events/:id 200",
       "GET /webhooks/events 200",
       "GET /webhooks/types 200",
+      "GET /webhooks/asyncapi 200",
       "GET /webhooks/types/:type 200",
       "GET /webhooks/replay 200",
       "GET /webhooks/replay/:id 200",
