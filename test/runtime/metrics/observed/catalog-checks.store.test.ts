@@ -138,9 +138,9 @@ describe("the catalog against a real Prometheus", () => {
     const metrics = 7;
     const read = async () => Promise.all(["labels", "metadata", "label/:name/values", "series"].map(requestsOf));
     const [startMs, before] = [Date.now(), await read()];
-    await waitFor(async () => ((await requestsOf("labels")) >= (before[0] ?? 0) + 3 * metrics ? true : undefined), {
+    await waitFor(async () => ((await requestsOf("labels")) >= (before[0] ?? 0) + 6 * metrics ? true : undefined), {
       timeoutMs: 20_000,
-      what: "three periods",
+      what: "six periods",
     });
     const after = await read();
     const most = metrics * (Math.ceil((Date.now() - startMs) / periodMs) + 1);
