@@ -256,9 +256,9 @@ const table = `
       cli/command-line/
   cli/api/ < api/ limits/ network/ kube/ version.ts program/ cli/command-line/
   cli/configuration/ <
-      api/ crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ prometheus/ preview/ program/
-      cli/command-line/ cli/api/
-  cli/metrics/ < api/ crds/ metrics/request/ cli/command-line/ cli/api/
+      api/ crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ metrics/metrics-api.ts metrics/api/
+      prometheus/ preview/ program/ cli/command-line/ cli/api/
+  cli/metrics/ < api/ crds/ metrics/request/ cli/command-line/ cli/api/ cli/configuration/
   cli/webhooks/ <
       api/ crds/ webhooks/events/ webhooks/history/ metrics/request/ cli/command-line/ cli/api/ cli/configuration/
   cli/partner/ <

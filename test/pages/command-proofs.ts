@@ -40,6 +40,11 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
     "heliograph types check event.json --folder docs/examples": { checkedBy: ["test/cli/webhooks/types.test.ts"] },
     "heliograph types generate > events.ts": { checkedBy: ["test/cli/webhooks/commands.nats.test.ts"] },
   },
+  "docs/how-to/monitoring.md": {
+    "heliograph catalog check docs/examples --store eu=http://127.0.0.1:9090 --store latam=http://127.0.0.1:9090": {
+      checkedBy: ["test/cli/metrics/catalog-check.store.test.ts"],
+    },
+  },
   "docs/how-to/install.md": {
     'make image ARGS="--tag registry.example.com/heliograph:0.1.0"': {
       runBy: ["test/image/image.cluster.test.ts", e2e],
