@@ -420,7 +420,7 @@ export interface MetricCatalogMetricSource {
 
 /** A value that can go up and down. */
 export interface MetricCatalogMetricSourceGauge {
-  /** Name of the series in the store. */
+  /** Name of the series in the store: any UTF-8 text without control characters, such as http.server.requests. */
   readonly name: string;
   /** Fixed matchers of the series. @default [] */
   readonly matchers: readonly MetricCatalogMetricSourceGaugeMatcher[];
@@ -428,7 +428,11 @@ export interface MetricCatalogMetricSourceGauge {
 
 /** One matcher. */
 export interface MetricCatalogMetricSourceGaugeMatcher {
-  /** Name of the label in the store; le and reserved names are not allowed. */
+  /**
+   * Name of the label in the store: any UTF-8 text without control characters. le and names that begin with two
+   * underscores are not allowed. A name with other characters than letters, digits and underscores requires Prometheus
+   * 3.
+   */
   readonly label: string;
   /** Operator. Matches and NotMatches use an anchored RE2 expression. @default "Equal" */
   readonly op: "Equal" | "NotEqual" | "Matches" | "NotMatches";
@@ -438,7 +442,7 @@ export interface MetricCatalogMetricSourceGaugeMatcher {
 
 /** A value that only increases, or resets to zero. */
 export interface MetricCatalogMetricSourceCounter {
-  /** Name of the series in the store. */
+  /** Name of the series in the store: any UTF-8 text without control characters, such as http.server.requests. */
   readonly name: string;
   /** Fixed matchers of the series. @default [] */
   readonly matchers: readonly MetricCatalogMetricSourceGaugeMatcher[];
@@ -464,7 +468,7 @@ export interface MetricCatalogMetricSourceRatio {
 
 /** Counter of the numerator. */
 export interface MetricCatalogMetricSourceRatioNumerator {
-  /** Name of the series in the store. */
+  /** Name of the series in the store: any UTF-8 text without control characters, such as http.server.requests. */
   readonly name: string;
   /** Fixed matchers of the series. @default [] */
   readonly matchers: readonly MetricCatalogMetricSourceGaugeMatcher[];
@@ -472,7 +476,7 @@ export interface MetricCatalogMetricSourceRatioNumerator {
 
 /** Counter of the denominator. */
 export interface MetricCatalogMetricSourceRatioDenominator {
-  /** Name of the series in the store. */
+  /** Name of the series in the store: any UTF-8 text without control characters, such as http.server.requests. */
   readonly name: string;
   /** Fixed matchers of the series. @default [] */
   readonly matchers: readonly MetricCatalogMetricSourceGaugeMatcher[];

@@ -154,6 +154,14 @@ export const acceptedRows: readonly Row[] = [
         ],
       },
     },
+    {
+      says: "has names of Prometheus 3 in a source",
+      set: {
+        "stores[0].labelMap": { service: "service.name", component: 'k "8" s/é' },
+        "metrics[0].source.gauge.name": 'http.server "°C" requests',
+        "metrics[0].source.gauge.matchers": [{ label: "_http.method", op: "Equal", value: "GET" }],
+      },
+    },
     { says: "swaps two labels", set: { "stores[0].labelMap": { device: "component", component: "device" } } },
     { says: "has a step of one interval for a gauge", set: { "metrics[0].minStepSeconds": 15 } },
     { says: "has a step of two intervals for a counter", set: { ...counter, "metrics[0].minStepSeconds": 30 } },

@@ -1,6 +1,8 @@
 import { ratio, slo } from "./catalog-changes.ts";
 import { rowsOf, type SchemaRow } from "./rows.ts";
 
+const labelName = String.raw`^_?[^_\x00-\x1F\x7F][^\x00-\x1F\x7F]*$`;
+
 /** Objects that break the schema in one field each. */
 export const schemaRows: readonly SchemaRow[] = [
   ...rowsOf<SchemaRow>("WebhookPartner", [
@@ -164,7 +166,21 @@ export const schemaRows: readonly SchemaRow[] = [
       set: { "stores[0].labelMap": { device: "__name__" } },
       field: "spec.stores[0].labelMap.device",
       reason: "Malformed",
-      message: "device must match ^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9_]*$",
+      message: `device must match ${labelName}`,
+    },
+    {
+      says: "reads a label with a control character",
+      set: { "stores[0].labelMap": { device: "a\u0007" } },
+      field: "spec.stores[0].labelMap.device",
+      reason: "Malformed",
+      message: `device must match ${labelName}`,
+    },
+    {
+      says: "reads series with a line feed in their name",
+      set: { "metrics[0].source.gauge.name": "a\nb" },
+      field: "spec.metrics[0].source.gauge.name",
+      reason: "Malformed",
+      message: String.raw`name must match ^[^\x00-\x1F\x7F]+$`,
     },
   ]),
   ...rowsOf<SchemaRow>("QueryClassQuota", [

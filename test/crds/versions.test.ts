@@ -36,6 +36,17 @@ const widened: ReadonlySet<string> = new Set([
   "MetricCatalog.spec has a new rule: an SLO must have over if, and only if, its metric is a gauge",
   "MetricCatalog.spec has a new rule: sliceSeconds must be at least the metric's minStepSeconds, which defaults to four " +
     "intervals",
+  "MetricCatalog.spec.metrics[].source.gauge.name has another pattern",
+  "MetricCatalog.spec.metrics[].source.gauge.matchers[].label has another pattern",
+  "MetricCatalog.spec.metrics[].source.counter.name has another pattern",
+  "MetricCatalog.spec.metrics[].source.counter.matchers[].label has another pattern",
+  "MetricCatalog.spec.metrics[].source.ratio.numerator.name has another pattern",
+  "MetricCatalog.spec.metrics[].source.ratio.numerator.matchers[].label has another pattern",
+  "MetricCatalog.spec.metrics[].source.ratio.denominator.name has another pattern",
+  "MetricCatalog.spec.metrics[].source.ratio.denominator.matchers[].label has another pattern",
+  "MetricCatalog.spec.metrics[].source.histogram.name has another pattern",
+  "MetricCatalog.spec.metrics[].source.histogram.matchers[].label has another pattern",
+  "MetricCatalog.spec.stores[].labelMap{} has another pattern",
   "MetricCatalog.spec.stores[].prometheus.auth has a new rule: auth must have exactly one of basic, bearer, oauth2 and " +
     "sigv4",
   "MetricCatalog.spec.slos[] has a new rule: counts is for events; with over, a slice is good if it meets the threshold",

@@ -6,7 +6,15 @@ import type { RangeBoundary } from "../../stores/prometheus/probe-store.ts";
 import type { ApiResponse } from "../../stores/prometheus/api-response.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import { coverageOf } from "../promql/event-recipes.ts";
-import { fixedMatcher, type Matcher, oneOf, printSelector, printVector, type Selector } from "../promql/promql.ts";
+import {
+  fixedMatcher,
+  type Matcher,
+  oneOf,
+  printName,
+  printSelector,
+  printVector,
+  type Selector,
+} from "../promql/promql.ts";
 import { isForbiddenLabel } from "../request/parameters.ts";
 import { labelledParts, type MetricInStore, partsOf, storedLabels } from "./metric-in-store.ts";
 
@@ -92,7 +100,7 @@ function live(selector: Selector, pair: MetricInStore): string {
 
 /** Names a number of a query with several. */
 function named(name: string, term: string): string {
-  return `label_replace(${term}, "fact", ${JSON.stringify(name)}, "", "")`;
+  return `label_replace(${term}, "fact", ${JSON.stringify(name.replaceAll("$", "$$$$"))}, "", "")`;
 }
 
 async function readSamples(pair: MetricInStore, reads: BackgroundReads, nowMs: number) {
@@ -211,7 +219,10 @@ async function readValues(
       ...listed.map((label) => named(`label ${label} ${part}`, `count(${having(label, "!=", "")})`)),
       ...forbidden.map((label) => named(`forbidden ${label} ${part}`, `count(${having(label, "!=", "")})`)),
       ...listed.map((label) =>
-        named(`suspects ${label}`, `topk(${suspectsMax}, count by(${label})(${having(label, "=~", suspectPattern)}))`),
+        named(
+          `suspects ${label}`,
+          `topk(${suspectsMax}, count by(${printName(label)})(${having(label, "=~", suspectPattern)}))`,
+        ),
       ),
     ];
   });

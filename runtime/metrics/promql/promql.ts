@@ -191,7 +191,8 @@ function printNames(names: readonly string[]): string {
   return names.map(printName).join(",");
 }
 
-function printName(name: string): string {
+/** Prints the name of a label. Prometheus 3 takes any name in quotes. */
+export function printName(name: string): string {
   return /^[A-Za-z_]\w*$/u.test(name) ? name : quote(name);
 }
 

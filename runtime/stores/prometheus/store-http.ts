@@ -83,7 +83,11 @@ export function createStoreHttp(
         body: new URLSearchParams(form).toString(),
       };
       const { status, body } = await send(pool, options, call);
-      return parseResponse(status, body, grid);
+      try {
+        return parseResponse(status, body, grid);
+      } catch (error) {
+        throw quotedLabel.test(form["query"] ?? "") ? withoutQuotes(error) : error;
+      }
     },
     async get(path, form, call, grid) {
       // Some servers, and some that verify signatures, read a plus sign in a query as itself.
@@ -95,6 +99,18 @@ export function createStoreHttp(
     },
     close: ({ atOnce }) => (atOnce ? pool.destroy() : pool.close()),
   };
+}
+
+/** A label in quotes: in a grouping, or before an operator. */
+const quotedLabel = /\b(?:by|on)\([^()]*"|[{,]"(?:[^"\\]|\\.)*"[=!]/u;
+
+/** Prometheus 2 and VictoriaMetrics reject names of labels in quotes when they parse a query. */
+function withoutQuotes(error: unknown): unknown {
+  if (!(error instanceof StoreError) || error.kind !== "refused" || !/pars|unexpected/u.test(error.message))
+    return error;
+  const publicDetail =
+    "the store does not support quoted label names, which the metric requires; upgrade it or rename the label";
+  return new StoreError("unsupported", `${publicDetail}: ${error.message}`, { cause: error, publicDetail });
 }
 
 /** The header that puts the spans of the server into the trace of the call. */
