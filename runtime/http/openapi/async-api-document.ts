@@ -143,7 +143,7 @@ function messagesOf({ type, description: about, versions }: EventTypeDetail, sch
   return versions.map((version) => {
     const id = `${type}.${version.version}`;
     const data = dataSchema(version.schema, id, schemas);
-    const examples = version.examples.filter((example) => !hasReference(example));
+    const examples = version.examples.filter(isPortable);
     const message = {
       name: type,
       title: `${type} ${version.version}`,
@@ -189,9 +189,14 @@ function exampleOf(type: string, version: string, data: object): object {
 }
 
 /** Tools read a member `$ref` of any value as a reference, which may lead to another server. */
-function hasReference(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return Object.hasOwn(value, "$ref") || Object.values(value).some(hasReference);
+const referenceName = "$ref";
+/** Tools that copy objects member by member change the prototype of the copy. */
+const prototypeName = "__proto__";
+
+function isPortable(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  const isNamed = Object.hasOwn(value, referenceName) || Object.hasOwn(value, prototypeName);
+  return !isNamed && Object.values(value).every(isPortable);
 }
 
 /** The schema with its definitions among those of the document. */
@@ -222,7 +227,8 @@ function moved(schema: unknown, move: (name: string) => string): JsonSchema {
     if (schemaKeywords.has(keyword)) return [[keyword, one(value)]];
     if (listKeywords.has(keyword)) return [[keyword, (value as readonly unknown[]).map(one)]];
     if (!mapKeywords.has(keyword)) return [[keyword, value]];
-    return [[keyword, Object.fromEntries(Object.entries(value as object).map(([name, inner]) => [name, one(inner)]))]];
+    const members = Object.entries(value as object).filter(([name]) => name !== prototypeName);
+    return [[keyword, Object.fromEntries(members.map(([name, inner]) => [name, one(inner)]))]];
   });
   return Object.fromEntries(entries);
 }

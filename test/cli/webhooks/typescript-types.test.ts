@@ -75,7 +75,10 @@ const rows: readonly Row[] = [
   },
   {
     type: "payout_processed.x",
-    schema: objectOf({ "not an identifier": text, 'quote"d': text, class: { type: "boolean" } }, ["not an identifier"]),
+    schema: objectOf(
+      { "not an identifier": text, 'quote"d': text, class: { type: "boolean" }, $ref: text, description: text },
+      ["not an identifier"],
+    ),
     examples: [{ "not an identifier": "a", 'quote"d': "b", class: true }],
     wrong: [{ 'quote"d': "b" }, { "not an identifier": "a", class: "yes" }],
   },

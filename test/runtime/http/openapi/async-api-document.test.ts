@@ -41,6 +41,7 @@ const types: readonly EventTypeDetail[] = [
             amount: { $ref: "#/$defs/money", description: "What the bank pays" },
             fee: { $ref: "#/$defs/money" },
             $ref: text,
+            ["__proto__"]: { type: "integer" },
             lines: { type: "array", uniqueItems: true, items: { type: "integer", exclusiveMinimum: 0 } },
             method: {
               type: "object",
