@@ -19,7 +19,7 @@ export const partnersOperation: Operation = {
     textParameter(
       "search",
       "Only partners whose `namespace/name` contains this text in any case; parts of it are separated by spaces",
-      { minLength: 0 },
+      {},
       { example: "acme" },
     ),
     ...paging,
@@ -110,12 +110,11 @@ export const eventTypesOperation: Operation = {
   id: "listEventTypes",
   summary: "Declared event types that the token may see, by name; tokens for some partners see what these may get",
   parameters: [
-    textParameter("prefix", "Only types that start with this text", { minLength: 0 }, { example: "payout." }),
+    textParameter("prefix", "Only types that start with this text", {}, { example: "payout." }),
     parameter("state", "Only types in this state", words(eventTypeStates)),
     textParameter(
       "search",
       "Only types whose name, description or owner contains this text in any case; parts of it are separated by spaces",
-      { minLength: 0 },
     ),
     ...paging,
   ],
@@ -134,8 +133,6 @@ export const eventTypeOperation: Operation = {
 export const asyncApiOperation: Operation = {
   id: "readAsyncApi",
   summary: "An AsyncAPI 3.0 document of the events that the token may see: channels, messages, headers and signatures",
-  parameters: [
-    textParameter("prefix", "Only types that start with this text", { minLength: 0 }, { example: "payout." }),
-  ],
+  parameters: [textParameter("prefix", "Only types that start with this text", {}, { example: "payout." })],
   responses: { "200": { description: "AsyncAPI 3.0", schema: "AsyncApiDocument", headers: tagHeaders } },
 };
