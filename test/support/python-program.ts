@@ -20,7 +20,15 @@ type PythonProgram = { readonly command: string } | { readonly missing: string }
  * command of a package without a program is the interpreter that has it.
  */
 export async function findPythonProgram(
-  name: "checkov" | "cryptography" | "envoy" | "frameworks" | "prometheus-api-client" | "schemathesis" | "zizmor",
+  name:
+    | "checkov"
+    | "cloudevents"
+    | "cryptography"
+    | "envoy"
+    | "frameworks"
+    | "prometheus-api-client"
+    | "schemathesis"
+    | "zizmor",
 ): Promise<PythonProgram> {
   const requirements = fileURLToPath(new URL(`../tools/${name}/requirements.txt`, import.meta.url));
   const digest = createHash("sha256").update(readFileSync(requirements)).digest("hex").slice(0, 12);

@@ -7,7 +7,7 @@ import { resolveTool } from "../tools/resolve.ts";
 import type { ToolName } from "../tools/tool-table.ts";
 
 const toolsBySuite: Readonly<Record<string, readonly ToolName[]>> = {
-  nats: ["nats-server"],
+  nats: ["nats-server", "cloudevents-client"],
   store: [
     "nats-server",
     "prometheus",

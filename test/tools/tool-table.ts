@@ -206,6 +206,16 @@ const prometheusClient: ToolSource = {
   cost: "a quarter of a minute, once",
 };
 
+const cloudEventsClient: ToolSource = {
+  folder: "cloudevents-client",
+  packages: ["."],
+  versionModule: "github.com/cloudevents/sdk-go/v2",
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  cost: "a quarter of a minute, once",
+};
+
 const prometheusMinimum: Version = [3, 9, 0];
 const kubernetesMinimum: Version = [1, 33, 0];
 
@@ -238,6 +248,8 @@ export const tools = {
   },
   /** Asks a Prometheus API with client_golang; only ever built. */
   "prometheus-client": { source: prometheusClient, minimum: [1, 25, 0], versionArgs: [] },
+  /** Sends and reads CloudEvents with the SDK for Go; only ever built. */
+  "cloudevents-client": { source: cloudEventsClient, minimum: [2, 16, 0], versionArgs: [] },
   "victoria-metrics": {
     source: victoriaMetrics,
     minimum: [1, 79, 0],

@@ -14,7 +14,7 @@ import {
 import { fitLinkHeaders, hasBytes } from "../representation/representations.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
 import { httpLimits } from "./listen-server.ts";
-import { bodyTypes, formParameters, queryParameters, rejectMediaType, valuesByName } from "./query-string.ts";
+import { bodyTypes, formParameters, queryParameters, settleMediaType, valuesByName } from "./query-string.ts";
 import { createRepeatRequests, type RepeatRequests } from "./repeat-requests.ts";
 import { correlationHeader, correlationIdOf } from "./request-log.ts";
 import { anonymous, type ApiRequest, type ApiResponse, type Route } from "./route.ts";
@@ -78,7 +78,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
       request.caller = await callerOf(request, route, options);
       request.client = request.caller.client;
       rejectEncodedBody(request.headers["content-encoding"]);
-      rejectMediaType(route, request.headers["content-type"]);
+      settleMediaType(route, request.headers);
     },
     handler: async (request, reply) => {
       const ownId = request.caller === anonymous ? correlationIdOf(undefined) : request.id;

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "../../errors/api-error.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
 import type { Route } from "./route.ts";
@@ -55,13 +56,27 @@ const otherJson = /^(?:application\/[\w.!#$&^-]+\+json|text\/json)(?:\s*;|$)/iu;
 /** The media types of all bodies. Each route accepts some of them. */
 export const bodyTypes = [["application/json", formMediaType], otherJson];
 
-/** @throws ApiError `unsupported_media_type` for a form or another type of JSON that the route does not accept */
-export function rejectMediaType(
-  { method, takesForms = false, takesJsonTypes = false }: Pick<Route, "method" | "takesForms" | "takesJsonTypes">,
-  contentType = "",
+/**
+ * Checks the media type of a body. A CloudEvent in binary mode without `Content-Type` gets that of JSON, which some
+ * producers leave out.
+ *
+ * @throws ApiError `unsupported_media_type` for a form or another type of JSON that the route does not accept
+ */
+export function settleMediaType(
+  route: Pick<Route, "method" | "takesForms" | "takesJsonTypes">,
+  headers: IncomingHttpHeaders,
 ): void {
-  const isOther = (otherJson.test(contentType) && !takesJsonTypes) || (isForm(contentType) && !takesForms);
-  if (isOther && method !== "GET") throw new ApiError("unsupported_media_type", "Send the body as application/json.");
+  if (route.takesJsonTypes === true && headers["ce-specversion"] !== undefined)
+    headers["content-type"] ??= "application/json";
+  if (route.method !== "GET" && !accepts(route, headers["content-type"] ?? ""))
+    throw new ApiError("unsupported_media_type", "Send the body as application/json.");
+}
+
+function accepts(
+  { takesForms = false, takesJsonTypes = false }: Pick<Route, "takesForms" | "takesJsonTypes">,
+  contentType: string,
+): boolean {
+  return (takesJsonTypes || !otherJson.test(contentType)) && (takesForms || !isForm(contentType));
 }
 
 /** True for a `Content-Type` that names a form. */
