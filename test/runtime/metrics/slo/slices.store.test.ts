@@ -96,8 +96,9 @@ interface Counts {
   readonly total: number;
 }
 
-function countsOf(one: Case, endMs: number, seconds: number): Counts {
-  const values = Array.from({ length: seconds / sliceSeconds }, (_, index) => valueOf(one, endMs - index * sliceMs));
+function countsOf(one: Case, endMs: number, seconds: number, isLeft = (_endMs: number): boolean => false): Counts {
+  const ends = Array.from({ length: seconds / sliceSeconds }, (_, index) => endMs - index * sliceMs);
+  const values = ends.filter((end) => !isLeft(end)).map((end) => valueOf(one, end));
   const known = values.filter((value) => !Number.isNaN(value));
   return { good: known.filter((value) => operators[one.operator](value, threshold)).length, total: known.length };
 }
@@ -115,6 +116,23 @@ const objectiveOf = (aggregation: Aggregation, operator: Operator): SloConfig =>
   public: true,
   publicTenants: ["tenant-0"],
 });
+
+/** Excluded intervals that cut slices: a fixed one, and one that repeats daily, which ends on the next day. */
+const fixedInterval = { from: "2026-01-03T02:07:10Z", to: "2026-01-03T03:41:00Z" };
+const corrected: SloConfig = {
+  ...objectiveOf("avg", "AtMost"),
+  name: "avg-corrected",
+  corrections: [
+    { reason: "move", ...fixedInterval },
+    { reason: "backup", schedule: { cron: "50 0 * * *", durationMinutes: 61, timeZone: "Europe/Berlin" } },
+  ],
+};
+/** The same intervals by hand: 00:50 in Berlin is 23:50 in UTC. */
+const excluded = [
+  [fixedInterval.from, fixedInterval.to],
+  ["2026-01-02T23:50:00Z", "2026-01-03T00:51:00Z"],
+].map(([from = "", to = ""]) => [Date.parse(from), Date.parse(to)] as const);
+const isExcluded = (endMs: number): boolean => excluded.some(([from, to]) => from < endMs && to > endMs - sliceMs);
 
 let stores: readonly PrometheusHandle[] = [];
 let server: MetricsServer;
@@ -139,9 +157,12 @@ beforeAll(async () => {
   const catalogs = server.config.catalogs.map((catalog) => ({
     ...catalog,
     slos: [],
-    newerSlos: aggregations.flatMap((aggregation) =>
-      (Object.keys(operators) as Operator[]).map((operator) => objectiveOf(aggregation, operator)),
-    ),
+    newerSlos: [
+      ...aggregations.flatMap((aggregation) =>
+        (Object.keys(operators) as Operator[]).map((operator) => objectiveOf(aggregation, operator)),
+      ),
+      corrected,
+    ],
     metrics: aggregations.map((aggregation) =>
       metricConfig(`lag_${aggregation}`, catalog.stores, {
         source: { kind: "gauge", name: "consumer_lag", matchers: [] },
@@ -172,6 +193,11 @@ interface Item {
     readonly state: string;
     readonly reasons?: readonly object[];
   }[];
+}
+
+interface CorrectedItem extends Item {
+  readonly uncorrected: Pick<Item, "events">;
+  readonly corrections: readonly { readonly seconds: number }[];
 }
 
 async function objectiveFor(one: Case, more = ""): Promise<Item> {
@@ -219,6 +245,21 @@ describe(`objectives over time slices of 201 random series in two regions, seed 
       expect(rates).toEqual(tierSeconds.map(([long, short]) => [rateOf(long), rateOf(short)]));
     }
     expect(missing).toBeGreaterThan(100);
+  });
+
+  test("leave out the slices of corrections, and show both figures", async () => {
+    let left = 0;
+    for (const one of cases.filter(({ aggregation, operator }) => aggregation === "avg" && operator === "AtMost")) {
+      const response = await server.get(`/v1/metrics/slo?slo=avg-corrected&tenant=${one.tenant}`);
+      const [item] = (response.json() as { readonly data: readonly CorrectedItem[] }).data;
+      const all = countsOf(one, toMs, windowSeconds);
+      const counted = countsOf(one, toMs, windowSeconds, isExcluded);
+      expect([one.tenant, item?.events, item?.uncorrected.events]).toEqual([one.tenant, counted, all]);
+      expect(item?.over["missing_slices"]).toBe(288 - all.total);
+      expect(item?.corrections.map(({ seconds }) => seconds)).toEqual([20 * sliceSeconds, 13 * sliceSeconds]);
+      left += all.total - counted.total;
+    }
+    expect(left).toBeGreaterThan(33);
   });
 
   test("have a history whose points count their own slices", async () => {
