@@ -20,7 +20,8 @@ export function ruleAnnotations(
     summary: `The objective ${slo.name} of ${slo.domain} burns its error budget ${speeds[severity]}`,
     description:
       `The burn rate of ${entry.metric.id} is {{ $value | humanize }}. ` +
-      `The limits are ${limits.join(" or ")}; the objective is ${percent} % of events over ${slo.windowDays} days.`,
+      `The limits are ${limits.join(" or ")}; the objective is ${percent} % of events over ${slo.windowDays} days.` +
+      (slo.corrections ? " Events of corrections count in the windows of this alert, unlike in /v1/metrics/slo." : ""),
   };
 }
 
