@@ -282,6 +282,24 @@ export const acceptedRows: readonly Row[] = [
       says: "has an SLO over the fraction of a native histogram",
       set: { ...histogram, "metrics[0].source.histogram.type": "Native", slos: [{ ...slo, threshold: 100.5 }] },
     },
+    ...[
+      ["GMT", "CET", "EET", "MET", "WET", "EST", "HST", "MST", "EST5EDT", "CST6CDT", "MST7MDT", "PST8PDT"],
+      ["Etc/UTC", "Etc/GMT", "Etc/GMT+12", "Etc/GMT-14", "Antarctica/McMurdo", "Antarctica/DumontDUrville"],
+    ].map((zones) => ({
+      says: `corrects in the zones ${zones.join(", ")}`,
+      set: {
+        ...ratio,
+        slos: [
+          {
+            ...slo,
+            corrections: zones.map((timeZone) => ({
+              reason: "backup",
+              schedule: { cron: "0 2 * * SUN", durationMinutes: 60, timeZone },
+            })),
+          },
+        ],
+      },
+    })),
     {
       says: "corrects fixed and scheduled intervals",
       set: {
