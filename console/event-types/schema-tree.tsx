@@ -1,7 +1,10 @@
+// Event types: their states, and schemas as trees.
+import type { EventTypeState, EventTypeSummary } from "../../api/events.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Badge } from "../components/badge.tsx";
+import { Badge, type Tone } from "../components/badge.tsx";
 import { formatNumber } from "../components/format.ts";
+import { Timestamp } from "../components/timestamp.tsx";
 
 /** A JSON Schema of the keywords of event catalogs. */
 type Schema = Readonly<Record<string, unknown>>;
@@ -62,7 +65,7 @@ function branchesOf(schema: Schema, place: Place): readonly JSX.Element[] {
     listOf(schema, keyword).map((one, index) => (
       <Field
         key={`${keyword} ${index}`}
-        name={`${label}: ${titleOf(one) ?? index + 1}`}
+        name={`${label}: ${index + 1}`}
         schema={one}
         place={place}
         isNamed={false}
@@ -124,7 +127,7 @@ interface FieldHeadProps {
 }
 
 function FieldHead({ name, schema, type, isRequired, sensitive }: FieldHeadProps): JSX.Element {
-  const { description, deprecated } = schema;
+  const { description = schema["title"], deprecated } = schema;
   const rules = rulesOf(schema);
   return (
     <span class="schema-field">
@@ -211,11 +214,6 @@ function resolved(schema: unknown, definitions: Schema): Schema {
   return { ...resolved(definitions[$ref.slice("#/$defs/".length)], definitions), ...own };
 }
 
-function titleOf(schema: unknown): string | undefined {
-  const title = isPlain(schema) ? schema["title"] : undefined;
-  return typeof title === "string" ? title : undefined;
-}
-
 function listOf(schema: Schema, keyword: string): readonly unknown[] {
   const value = schema[keyword];
   return Array.isArray(value) ? value : [];
@@ -223,4 +221,30 @@ function listOf(schema: Schema, keyword: string): readonly unknown[] {
 
 function isPlain(value: unknown): value is Schema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const tones: Readonly<Record<EventTypeState, Tone>> = { Active: "good", Deprecated: "warn", Retired: "quiet" };
+
+export const typeStates: readonly string[] = Object.keys(tones);
+
+interface StateAndEndProps {
+  readonly state: EventTypeState;
+  /** The version whose end is shown. @default none */
+  readonly end?: EventTypeSummary["versions"][number] | undefined;
+}
+
+/** A state, and when events of a deprecated version are rejected. */
+export function StateAndEnd({ state, end }: StateAndEndProps): JSX.Element {
+  const sunset = state === "Active" ? undefined : end?.sunset_at;
+  return (
+    <>
+      <Badge state={state} tone={tones[state]} label={state.toLowerCase()} />
+      {sunset === undefined ? null : (
+        <span class="quiet">
+          {" "}
+          {state === "Retired" ? "ended" : "ends"} <Timestamp at={sunset} shows="age" />
+        </span>
+      )}
+    </>
+  );
 }

@@ -8,7 +8,7 @@ import { FilterForm } from "../components/filter-form.tsx";
 import { Page } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
 import { Reading } from "../components/reading.tsx";
-import { StateAndEnd, typeStates } from "../event-types/state-and-end.tsx";
+import { StateAndEnd, typeStates } from "../event-types/schema-tree.tsx";
 import { changedQuery, pathTo } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 

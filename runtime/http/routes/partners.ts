@@ -85,7 +85,7 @@ export function eventTypeRoutes({ eventTypes }: Pick<PartnerService, "eventTypes
       rejectUnknown(request.query, (name) => name === "prefix");
       const caller = callerOf(request);
       const types = eventTypes.details(caller, readOne(request.query, "prefix"));
-      return asyncApiDocument({ types, schemes: eventTypes.schemes(caller) });
+      return asyncApiDocument({ types, ...eventTypes.deliveries(caller) });
     }),
     read("/webhooks/types/:type", operations.eventTypeOperation, (request) => {
       rejectUnknown(request.query, () => false);

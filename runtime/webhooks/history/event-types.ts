@@ -27,6 +27,12 @@ export interface TypeQuery extends TypeCaller {
   readonly limit: number;
 }
 
+/** What deliveries to some partners look like. */
+interface SentForms {
+  readonly schemes: readonly SigningScheme[];
+  readonly formats: readonly ("CloudEvents" | "Envelope")[];
+}
+
 interface EventTypesDeps {
   /** Declared types by name. */
   readonly declared: () => ReadonlyMap<string, DeclaredType>;
@@ -75,12 +81,15 @@ export function createEventTypes({ declared, partners, now }: EventTypesDeps) {
     details: function* (caller: TypeCaller, prefix = ""): Iterable<EventTypeDetail> {
       for (const type of visibleTo(caller)) if (type.type.startsWith(prefix)) yield detailOf(type, caller);
     },
-    /** Signature schemes of the partners that get events of the caller's tenants. */
-    schemes: (caller: TypeCaller): readonly SigningScheme[] => {
+    /** Signature schemes and formats of the partners that get events of the caller's tenants. */
+    deliveries: (caller: TypeCaller): SentForms => {
       const named = partners().filter(
         (partner) => mayNamePartner(caller, partner.label) && subscriptionsOf(partner, caller).length > 0,
       );
-      return [...new Set(named.map(({ config }) => config.signing.scheme))].sort();
+      return {
+        schemes: [...new Set(named.map(({ config }) => config.signing.scheme))].sort(),
+        formats: [...new Set(named.map(({ config }) => config.format ?? "Envelope"))].sort(),
+      };
     },
     /** @throws ApiError `event_type_not_found`, also for a type that the caller may not see */
     find: (name: string, caller: TypeCaller): EventTypeDetail => {

@@ -96,15 +96,15 @@ describe.skipIf("missing" in found)("an AsyncAPI document, for the official pars
   });
 
   test.each([
-    ["of types with versions, definitions and examples", types, every],
-    ["of one signature scheme", types, ["HmacV1"] as const],
-    ["without a type and without a partner", [], []],
-  ])("%s is valid", { timeout: installMsMax }, async (_what, content, schemes) => {
-    expect(await problems(await asyncApiDocument({ types: content, schemes }))).toEqual([]);
+    ["of types with versions, definitions and examples", types, every, ["Envelope"] as const],
+    ["of one signature scheme and both formats", types, ["HmacV1"] as const, ["CloudEvents", "Envelope"] as const],
+    ["without a type and without a partner", [], [], []],
+  ])("%s is valid", { timeout: installMsMax }, async (_what, content, schemes, formats) => {
+    expect(await problems(await asyncApiDocument({ types: content, schemes, formats }))).toEqual([]);
   });
 
   test("is not valid with an operation that the specification lacks", async () => {
-    const document = await asyncApiDocument({ types, schemes: every });
+    const document = await asyncApiDocument({ types, schemes: every, formats: [] });
     const broken = JSON.parse(JSON.stringify(document).replace('"action":"send"', '"action":"emit"')) as object;
     expect((await problems(broken)).join()).toContain("action");
   });
@@ -112,7 +112,7 @@ describe.skipIf("missing" in found)("an AsyncAPI document, for the official pars
 
 describe("an AsyncAPI document", () => {
   test("has a channel for each type, and what deliveries have", async () => {
-    const document = await asyncApiDocument({ types, schemes: ["HmacV1"] });
+    const document = await asyncApiDocument({ types, schemes: ["HmacV1"], formats: ["Envelope"] });
     expect(document).toMatchObject({
       asyncapi: "3.0.0",
       channels: {
@@ -138,8 +138,24 @@ describe("an AsyncAPI document", () => {
     expect(components.schemas["DeliveryHeaders"]?.required).toContain("X-Signature");
   });
 
+  test("has a message for each format that is sent", async () => {
+    const messagesOf = async (...formats: readonly ("CloudEvents" | "Envelope")[]): Promise<readonly string[]> => {
+      const document = await asyncApiDocument({ types: types.slice(1), schemes: [], formats });
+      const { messages } = (document as { components: { messages: Record<string, { contentType: string }> } })
+        .components;
+      return Object.entries(messages).map(([name, { contentType }]) => `${name} ${contentType.split(";")[0]}`);
+    };
+    const [envelope, cloudEvent] = [
+      "refund-made.3_x.2026-01-31 application/json",
+      "refund-made.3_x.2026-01-31.cloudevents application/cloudevents+json",
+    ];
+    expect(await messagesOf()).toEqual([envelope]);
+    expect(await messagesOf("CloudEvents")).toEqual([cloudEvent]);
+    expect(await messagesOf("CloudEvents", "Envelope")).toEqual([cloudEvent, envelope]);
+  });
+
   test("has no reference that leads out of it", async () => {
-    const document = JSON.stringify(await asyncApiDocument({ types, schemes: every }));
+    const document = JSON.stringify(await asyncApiDocument({ types, schemes: every, formats: [] }));
     const references = [...document.matchAll(/"\$ref":"(?<target>[^"]*)"/gu)].map(({ groups }) => groups?.["target"]);
     expect(references.length).toBeGreaterThan(5);
     expect(references.filter((target) => target?.startsWith("#/") !== true)).toEqual([]);
