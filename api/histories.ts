@@ -1,4 +1,5 @@
 import { Time } from "./documents.ts";
+import { EventExplanation } from "./partner-health.ts";
 import {
   anyObject,
   count,
@@ -200,16 +201,16 @@ export const DeliveryHistory = object({
 });
 export type DeliveryHistory = Static<typeof DeliveryHistory>;
 
-export const EventHistory = object({
-  event: anyObject("The event as it was accepted"),
-  accepted_at: ref(Time, "Time at which the event was stored"),
-  routed_at: nullable(ref(Time), "Time at which deliveries were created; null before"),
-  routed_by: nullable(
-    ref(RoutedBy),
-    "Configuration that routed the event to no partner; null if one matched, or if that is unknown",
-  ),
-  deliveries: list(ref(DeliveryHistory), "One for each partner and replay"),
-});
+export const EventHistory = object(
+  {
+    event: anyObject("The event as it was accepted"),
+    accepted_at: ref(Time, "Time at which the event was stored"),
+    routed_at: nullable(ref(Time), "Time at which deliveries were created; null before"),
+    routed_by: nullable(ref(RoutedBy), "Configuration that routed the event to no partner; null if one did"),
+    deliveries: list(ref(DeliveryHistory), "One for each partner and replay"),
+  },
+  { explanation: ref(EventExplanation, "With explain=true: why each partner got the event or did not") },
+);
 export type EventHistory = Static<typeof EventHistory>;
 
 export const EventPageMeta = object(

@@ -1,5 +1,5 @@
 import { Time } from "./documents.ts";
-import { count, flag, nullable, number, object, ref, text, words, type Static } from "./schema.ts";
+import { count, flag, list, nullable, number, object, ref, text, words, type Static } from "./schema.ts";
 
 const milliseconds = number(undefined, { minimum: 0 });
 
@@ -42,3 +42,63 @@ export const PartnerRecent = object({
   complete: flag("False if figures of the last 24 hours may be missing"),
 });
 export type PartnerRecent = Static<typeof PartnerRecent>;
+
+/**
+ * Why a partner did not get an event.
+ * - `type`, `tenant`, `producer`, `matcher`: what its nearest subscription requires and the event does not meet.
+ * - `withdrawn`: a subscription matches, but its permission was withdrawn. `withdrawn_other`: so were all, and none
+ *   matches.
+ * - `matches_now`: a subscription matches now, and did not when the event was routed.
+ * - `no_record`: a subscription matches, but no delivery is recorded.
+ * - `not_applied`: its definition is rejected. `about_partner`: the event is about it. `ping`: it is for another one.
+ */
+const absenceReasons = [
+  "type",
+  "tenant",
+  "producer",
+  "matcher",
+  "withdrawn",
+  "withdrawn_other",
+  "matches_now",
+  "no_record",
+  "not_applied",
+  "about_partner",
+  "ping",
+] as const;
+
+export const PartnerExplanation = object({
+  partner: text("Partner, as `namespace/name`"),
+  routed: flag("True if a delivery was created"),
+  reason: text(
+    "Why the partner got no delivery: " +
+      `${absenceReasons.join(", ")}. With a delivery: why it waits, why it ended, or its state`,
+  ),
+  state: nullable(text(), "State of the delivery; for not_applied, the reason of the rejection"),
+  subscription: nullable(text(), "Subscription that is nearest to a match; null if none is named"),
+  matcher: nullable(
+    object({
+      operator: text("Operator of the matcher"),
+      pointer: text("JSON pointer that it compares"),
+      found: text("Kind of the value in the event, missing, or hidden if the token may not see the value"),
+      value: nullable(text(), "Value in the event, at most 200 characters; null for objects, arrays and no value"),
+    }),
+    "Matcher that the event does not meet; null for other reasons",
+  ),
+});
+export type PartnerExplanation = Static<typeof PartnerExplanation>;
+
+export const EventExplanation = object({
+  evaluated: words(
+    ["at_routing", "now"],
+    "Whether the configuration that routed the event was evaluated, or the present one, because the other is unknown " +
+      "or no longer applied",
+  ),
+  configuration: nullable(text(), "Hash of the configuration that was evaluated; null if it is unknown"),
+  routed_by: nullable(
+    text(),
+    "First digits of the hash of the configuration that routed the event; null if it is unknown or not one only",
+  ),
+  partners: list(ref(PartnerExplanation), "Partners visible to the token, by name"),
+  cursor: nullable(text(), "Cursor of the next page; null at the end"),
+});
+export type EventExplanation = Static<typeof EventExplanation>;

@@ -1,5 +1,7 @@
+import { pageItemsMax } from "../../api/events.ts";
 import type { AttemptHistory, EventHistory, EventSummary } from "../../api/histories.ts";
 import type { Column, Output } from "../api/output.ts";
+import type { PartnerExplanation } from "../../api/partner-health.ts";
 import { send, sendForJson } from "../api/request.ts";
 import { apiCommand } from "../api/with-api.ts";
 import { plain, say } from "../command-line/terminal.ts";
@@ -55,9 +57,19 @@ export const listEventsCommand = listCommand<EventSummary>({
 export const getEventCommand = apiCommand({
   summary: "Prints an event as it was accepted and the state of each delivery.",
   operands: [{ name: "EVENT" }],
-  read: (_given, [eventId = ""]) => ({ eventId }),
-  run: async (connection, { eventId }, output) => {
-    const { body } = await send(connection, { path: eventPath(eventId) });
+  flags: [
+    { name: "explain", help: "Also prints why each partner got the event or did not." },
+    { name: "partner", value: "NAMESPACE/NAME", help: "With `--explain`, only this partner." },
+    { name: "after", value: "NAMESPACE/NAME", help: "With `--explain`, only partners after this one, by name." },
+  ],
+  read: (given, [eventId = ""]) => ({
+    eventId,
+    query: given.isSet("explain")
+      ? { explain: "true", limit: pageItemsMax, partner: given.optional("partner"), cursor: given.optional("after") }
+      : {},
+  }),
+  run: async (connection, { eventId, query }, output) => {
+    const { body } = await send(connection, { path: eventPath(eventId), query });
     await output.one<EventHistory>(body, (history) => eventText(history, output));
   },
 });
@@ -110,9 +122,32 @@ export const attemptsCommand = apiCommand({
 });
 
 /** The event, and its deliveries as a table. */
-function eventText({ event, deliveries }: EventHistory, output: Output): string {
+function eventText({ event, deliveries, explanation }: EventHistory, output: Output): string {
   const lines = JSON.stringify(event, undefined, 2).split("\n").map(plain);
-  return `${lines.join("\n")}\n\n${deliveriesText(deliveries, output)}`;
+  const texts = [lines.join("\n"), deliveriesText(deliveries, output), ...explanationTexts(explanation, output)];
+  return texts.join("\n\n").replaceAll(/\n{3,}/gu, "\n\n");
+}
+
+const explanationColumns: readonly Column<PartnerExplanation>[] = [
+  { title: "PARTNER", cell: ({ partner }) => partner },
+  { title: "ROUTED", cell: ({ routed }) => (routed ? "yes" : "no") },
+  { title: "REASON", cell: ({ reason }) => reason },
+  { title: "STATE", cell: ({ state }) => state },
+  { title: "SUBSCRIPTION", cell: ({ subscription }) => subscription },
+  { title: "MATCHER", cell: ({ matcher }) => (matcher === null ? null : `${matcher.pointer} ${matcher.operator}`) },
+  { title: "FOUND", cell: ({ matcher }) => matcher?.value ?? matcher?.found },
+];
+
+function explanationTexts(explanation: EventHistory["explanation"], output: Output): readonly string[] {
+  if (explanation === undefined) return [];
+  const { evaluated, configuration, partners, cursor } = explanation;
+  const revision = configuration === null ? "" : ` ${configuration}`;
+  const basis =
+    evaluated === "at_routing"
+      ? `Evaluated with the configuration${revision} that routed the event.`
+      : `Evaluated now, with the configuration${revision}: the one that routed the event is not available.`;
+  const more = cursor === null ? [] : [`There are more partners: add --after ${plain(cursor)}.\n`];
+  return [`${basis}\n${output.table(explanationColumns, partners)}`, ...more];
 }
 
 export function deliveriesText(deliveries: EventHistory["deliveries"], output: Output): string {

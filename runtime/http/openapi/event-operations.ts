@@ -39,7 +39,16 @@ export const ingestOperation: Operation = {
 export const historyOperation: Operation = {
   id: "readEvent",
   summary: "The original event and every attempt to deliver it",
-  parameters: [eventId],
+  parameters: [
+    eventId,
+    parameter("explain", "true: also explain for each partner why it got the event or did not", {
+      ...words(["true", "false"]),
+      default: "false",
+    }),
+    textParameter("partner", "With explain: only this partner", {}, { example: "default/acme" }),
+    cursor(String.raw`^[a-z0-9.\-]{1,253}/[a-z0-9.\-]{1,253}$`),
+    limit,
+  ],
   responses: { "200": { description: "The event", schema: "EventHistory" } },
 };
 

@@ -8,6 +8,7 @@ import { readCount } from "../../metrics/request/read-query.ts";
 import { parseTime } from "../../metrics/request/time.ts";
 import type { TypeQuery } from "../../webhooks/history/event-types.ts";
 import type { EventQuery, StatusRange } from "../../webhooks/history/event-list.ts";
+import type { ExplainQuery } from "../../webhooks/history/explain-event.ts";
 import { partnersOf } from "../../webhooks/history/history-view.ts";
 import type { ReplayPlace, ReplayQuery } from "../../webhooks/replay/list-replays.ts";
 
@@ -16,6 +17,7 @@ const secondMs = 1_000;
 const statusForm = /^(?:(?<status>[1-5]\d\d)|(?<hundreds>[1-5])xx|none)$/u;
 const reasonForm = /^[a-z0-9_]{1,64}$/u;
 const cursorForm = /^\d{1,16}$/u;
+const labelForm = /^[a-z0-9.-]{1,253}\/[a-z0-9.-]{1,253}$/u;
 const pageNames: readonly string[] = ["cursor", "limit"];
 const partnerNames: readonly string[] = ["search", ...pageNames];
 const typeNames: readonly string[] = ["prefix", "state", ...partnerNames];
@@ -49,6 +51,19 @@ export function readEventQuery(
   const place = { tenants: caller.tenants, ...partnersOf(caller), fromMs, toMs, limit, ...given };
   if (readWord(query, "order", orders) !== "desc") return { ...place, afterSeq };
   return { ...place, order: "desc", ...(afterSeq === 0 ? {} : { beforeSeq: afterSeq }) };
+}
+
+/** Reads what `GET /webhooks/events/:id` explains; undefined: nothing. @throws ApiError 400 that names the parameter */
+export function readExplainQuery(query: Parameters): ExplainQuery | undefined {
+  if (readWord(query, "explain", ["true", "false"]) !== "true") return undefined;
+  const [partner, after] = [readOne(query, "partner"), readOne(query, "cursor")];
+  if (after !== undefined && !labelForm.test(after))
+    throw invalidField("invalid_request", "cursor", "cursor must be explanation.cursor of an earlier page");
+  return {
+    ...(partner === undefined ? {} : { partner }),
+    ...(after === undefined ? {} : { after }),
+    limit: readPageLimit(query),
+  };
 }
 
 /** @throws ApiError `invalid_time`, `invalid_window` */

@@ -13,7 +13,7 @@ import { readRoute, requirePartners, type Route } from "../server/route.ts";
 import { eventTypeRoutes, keysRoute, partnerRoutes, viewOf, type PartnerService } from "./partners.ts";
 import { deliveryStatsRoute, partnerStatsRoute } from "./partner-stats.ts";
 import { readCountsQuery, readDeadLetterQuery } from "./dead-letter-query.ts";
-import { readEventQuery, readReplayQuery, readWait, replayCursor } from "./event-query.ts";
+import { readEventQuery, readExplainQuery, readReplayQuery, readWait, replayCursor } from "./event-query.ts";
 
 /** The part of the webhook engine that the routes use. */
 interface WebhookService extends PartnerService {
@@ -50,8 +50,9 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       path: "/webhooks/events/:id",
       scopes: ["webhooks:read"],
       operation: operations.historyOperation,
-      handle: async ({ path, caller }) => {
-        const history = await service.history.event(path["id"] ?? "", caller.tenants, viewOf(caller));
+      handle: async ({ path, query, caller }) => {
+        const explain = readExplainQuery(query);
+        const history = await service.history.event(path["id"] ?? "", caller.tenants, viewOf(caller), explain);
         // An event of another tenant or partner gets the same response as an unknown one.
         if (history === undefined)
           throw new ApiError("event_not_found", "The event does not exist or is not visible to this caller.");

@@ -1,7 +1,7 @@
 import { producersOf, type EventMatcherConfig, type SubscriptionConfig } from "../../../crds/config.ts";
 import { compileMatchers, createEventValues, treeOf, type Condition, type EventValues } from "./compile-matchers.ts";
 import { noSensitiveFields, withClasses, type PayloadSelection, type SensitiveFields } from "./payload-selection.ts";
-import { anyTenant } from "./tenants.ts";
+import { anyTenant, includesTenant } from "./tenants.ts";
 
 /** The fields of an event that subscriptions match. */
 export interface EventFacts {
@@ -100,6 +100,24 @@ export function firstMet(
   values: EventValues | undefined,
 ): Subscription | undefined {
   return subscriptions.find(({ matchers, holds }) => matchers.length === 0 || values === undefined || holds(values));
+}
+
+/** What a subscription requires and an event does not meet: of several, the first of these. */
+export type Unmet =
+  | { readonly kind: "type" | "tenant" | "producer" }
+  | { readonly kind: "matcher"; readonly matcher: EventMatcherConfig };
+
+/** The requirement of a subscription that an event with a body does not meet; undefined if it matches. */
+export function unmetOf(config: SubscriptionConfig, event: EventFacts): Unmet | undefined {
+  const { types, tenants, selects: { matchers = [] } = {} } = config;
+  const producers: readonly (string | undefined)[] = producersOf(config);
+  if (!types.some((pattern) => compilePattern(pattern)(event.type))) return { kind: "type" };
+  if (!includesTenant(tenants, event.tenant)) return { kind: "tenant" };
+  if (producers.length > 0 && !producers.includes(event.producer)) return { kind: "producer" };
+  if (matchers.length === 0 || event.body === undefined) return undefined;
+  const values = createEventValues(event.body, treeOf(matchers));
+  const matcher = matchers.find((one) => !compileMatchers([one])(values));
+  return matcher === undefined ? undefined : { kind: "matcher", matcher };
 }
 
 /** Reads the values that some subscriptions need. Undefined if they need none, or if the body is not known. */

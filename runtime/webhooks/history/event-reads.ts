@@ -1,6 +1,7 @@
 import type { EventIdUse } from "../../../api/events.ts";
 import { orEventsUnavailable, ApiError } from "../../errors/api-error.ts";
 import { boundsOf, scanEvents, type EventPage, type EventQuery } from "./event-list.ts";
+import { explainEvent, type ExplainDeps, type ExplainedEvent, type ExplainQuery } from "./explain-event.ts";
 import { createEventWaits, type EventWait } from "./event-waits.ts";
 import type { HistoryView } from "./history-view.ts";
 import { readDeliveryStats, type DeliveryStatsQuery } from "./delivery-stats.ts";
@@ -25,15 +26,22 @@ interface EventIdUseDeps {
   readonly attempts: Pick<AttemptsStream, "lastOfEach">;
 }
 
-export function createEventReads(deps: IndexedDeps & { readonly clock: Clock }) {
+export function createEventReads(
+  deps: IndexedDeps & Pick<ExplainDeps, "partners" | "notApplied"> & { readonly clock: Clock },
+) {
   const waits = createEventWaits(deps);
   return {
     /**
      * An event with its deliveries. Undefined when none of these tenants (`*`: any) has it, or the view shows none of
      * its deliveries.
+     * @param query explains a page of partners. @default none
      */
-    event: (eventId: string, tenants: readonly string[], view?: HistoryView) =>
-      orEventsUnavailable(() => readHistory(deps, eventId, tenants, view)),
+    event: (eventId: string, tenants: readonly string[], view?: HistoryView, query?: ExplainQuery) => {
+      const explainDeps = { ...deps, configuration: () => deps.table().configuration };
+      const explain = (explained: ExplainedEvent) =>
+        query && explainEvent(explainDeps, explained, { ...view, tenants }, query);
+      return orEventsUnavailable(() => readHistory(deps, eventId, tenants, view, explain));
+    },
     /** Events of some tenants. @throws ApiError `event_not_found` */
     events: async (query: EventQuery) => {
       const list = query.order === "desc" ? listNewest : listOldest;

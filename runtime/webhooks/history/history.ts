@@ -30,6 +30,7 @@ import {
 import type { UnconfiguredPartner } from "../partners/partner-registry.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { RoutingTable } from "../partners/configured-partners.ts";
+import type { ExplainedEvent } from "./explain-event.ts";
 import type { FindBlock } from "./find-block.ts";
 import { deliveryHistories, type DeliveryHistory, type Waiting, type WaitingDelivery } from "./delivery-histories.ts";
 
@@ -37,7 +38,7 @@ import { deliveryHistories, type DeliveryHistory, type Waiting, type WaitingDeli
  * The response to `GET /webhooks/events/:id`. The event has its bytes as received. `routed_at` is the time at which the
  * router found that no partner, or not every partner, gets the event.
  */
-export type EventHistory = Pick<Event, "accepted_at" | "routed_at" | "routed_by"> & {
+export type EventHistory = Pick<Event, "accepted_at" | "routed_at" | "routed_by" | "explanation"> & {
   readonly event: Uint8Array;
   readonly deliveries: readonly DeliveryHistory[];
 };
@@ -60,12 +61,15 @@ export interface HistoryDeps {
 /**
  * Reads the history of an event of one of these tenants (`*`: any). Undefined when there is none. Also undefined for a
  * caller that is narrowed to partners without a delivery of the event.
+ *
+ * @param explain explains the deliveries. @default they are not explained
  */
 export async function readHistory(
   deps: HistoryDeps,
   eventId: string,
   tenants: readonly string[],
   view: HistoryView = {},
+  explain?: (explained: ExplainedEvent) => Event["explanation"],
 ): Promise<EventHistory | undefined> {
   const message = await deps.events.find(tenants, eventHash(eventId));
   const event = message === undefined ? undefined : readEvent(message);
@@ -77,13 +81,15 @@ export async function readHistory(
   const hidden = hiddenFrom(deps, event, { stored, waiting, view });
   const standings = standingsOf(stored, waiting, deps.now(), view, { ...event, hidden });
   const acceptedAt = new Date(event.acceptedAtMs).toISOString();
-  return isNarrowed(view) && standings.deliveries.length === 0
-    ? undefined
-    : {
-        event: hidden.length === 0 ? event.body : selectPayload(event.body, hidden),
-        accepted_at: acceptedAt,
-        ...standings,
-      };
+  if (isNarrowed(view) && standings.deliveries.length === 0) return undefined;
+  const { deliveries, routed_by: routedBy } = standings;
+  const explanation = explain?.({ event, hidden, deliveries, routedBy: routedBy?.configuration });
+  return {
+    event: hidden.length === 0 ? event.body : selectPayload(event.body, hidden),
+    accepted_at: acceptedAt,
+    ...standings,
+    ...(explanation === undefined ? {} : { explanation }),
+  };
 }
 
 /**

@@ -99,9 +99,12 @@ const withoutUrl = (name: string, value: unknown): unknown => (name === "url" ? 
 type Check = (claims: Claims) => Promise<Pair>;
 
 const history = eventId.map((id): Check => async (claims) => {
-  const path = `/webhooks/events/${id}`;
+  const path = `/webhooks/events/${id}?explain=true`;
   if (!isVisibleId(claims, id)) return likeNone(claims, { path }, { path: `/webhooks/events/${nothing}` });
   const shown = await setup.ask(claims, { path });
+  const { partners: explained } = shown.body["explanation"] as { readonly partners: Items };
+  const foreign = explained.map(({ partner }) => String(partner)).filter((name) => isForeign(claims, name));
+  const routed = explained.filter((one) => one["routed"] === true).map(({ partner }) => partner);
   const internals = /"pod"|127\.0\.0\.1/u.exec(JSON.stringify(shown, withoutUrl));
   const urls = new Set(
     items(shown, "deliveries").flatMap(({ attempts }) =>
@@ -110,9 +113,15 @@ const history = eventId.map((id): Check => async (claims) => {
   );
   const expected = setup.events.filter((event) => event.id === id).flatMap((event) => deliveredTo(claims, event));
   return [
-    { partners: items(shown, "deliveries").map(({ partner }) => partner), internals, urls },
+    { partners: items(shown, "deliveries").map(({ partner }) => partner), internals, urls, foreign, routed },
     // Whose token names partners sees their endpoints.
-    { partners: sorted(expected), internals: null, urls: new Set([claims.partners === undefined]) },
+    {
+      partners: sorted(expected),
+      internals: null,
+      urls: new Set([claims.partners === undefined]),
+      foreign: [],
+      routed: sorted(expected),
+    },
   ];
 });
 

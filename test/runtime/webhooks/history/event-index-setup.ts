@@ -91,6 +91,8 @@ export async function indexCase(
     deliveries: createDeliveriesStream(nats, layout),
     now: () => nats.clock.now(),
     table: () => table,
+    partners: () => [],
+    notApplied: () => new Map(),
     removed: async () => [],
     clock: backgroundClock,
   };
