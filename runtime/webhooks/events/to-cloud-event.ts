@@ -1,7 +1,7 @@
 import { eachMember, valueEnd } from "../../json/json-pointers.ts";
 
-/** `Content-Type` of a delivery in structured mode. Source: CloudEvents JSON format 1.0 §3. */
-export const cloudEventContentType = "application/cloudevents+json; charset=UTF-8";
+/** `Content-Type` in structured mode, in the letters that all SDKs accept. Source: CloudEvents JSON format 1.0 §3. */
+export const cloudEventContentType = "application/cloudevents+json; charset=utf-8";
 
 /** Attributes by the fields of the envelope; `tenant` and `version` are extensions. */
 const attributes: ReadonlyMap<string, string> = new Map([

@@ -37,7 +37,7 @@ def send(url, mode, event_id, subject):
 
 
 def read(body):
-    headers = {"Content-Type": "application/cloudevents+json; charset=UTF-8"}
+    headers = {"Content-Type": "application/cloudevents+json; charset=utf-8"}
     event = from_http(headers, body)
     print(json.dumps({"attributes": dict(event.get_attributes()), "data": event.get_data()}))
 

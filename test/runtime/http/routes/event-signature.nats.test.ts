@@ -178,7 +178,7 @@ describe("the history of an event", () => {
     };
     for (const [name, attempt] of Object.entries({ hmac: 2, standard: 1, message: 1 })) {
       const { type, body } = sentTo(name);
-      expect(type).toBe("application/cloudevents+json; charset=UTF-8");
+      expect(type).toBe("application/cloudevents+json; charset=utf-8");
       const source = producer ?? "heliograph";
       const attributes = { specversion: "1.0", id, time, source, datacontenttype: "application/json", attempt };
       expect(JSON.parse(body)).toEqual({ ...attributes, ...rest });
@@ -189,7 +189,7 @@ describe("the history of an event", () => {
     expect(textOf("standard").endsWith(`.${sentTo("standard").body}`)).toBe(true);
     const digest = createHash("sha256").update(sentTo("message").body).digest("base64");
     expect(textOf("message")).toContain(`"content-digest": sha-256=:${digest}:\n`);
-    expect(textOf("message")).toContain('"content-type": application/cloudevents+json; charset=UTF-8\n');
+    expect(textOf("message")).toContain('"content-type": application/cloudevents+json; charset=utf-8\n');
     expect(sentTo("hmac").body).not.toBe("");
     expect(recipient.of("evt.1").find(({ path }) => path === "/hmac/hook")?.headers["content-type"]).toBe(
       "application/json",

@@ -62,7 +62,7 @@ describe.each(Object.keys(sdks))("the SDK of CloudEvents for %s", (name) => {
       timeoutMs,
       what: id,
     });
-    expect(delivery?.headers["content-type"]).toBe("application/cloudevents+json; charset=UTF-8");
+    expect(delivery?.headers["content-type"]).toBe("application/cloudevents+json; charset=utf-8");
     expect(JSON.parse(delivery?.body.toString() ?? "")).toEqual({
       specversion: "1.0",
       id,
