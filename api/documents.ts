@@ -95,6 +95,7 @@ export const AsyncApiDocument = described(
   object({
     asyncapi: text("Version of the AsyncAPI specification"),
     info: anyObject("Title and version of the document"),
+    defaultContentType: text("Media type of messages that name none"),
     channels: anyObject("One for each event type"),
     operations: anyObject("What is sent"),
     components: anyObject("Messages, schemas and signature schemes"),
