@@ -55,15 +55,13 @@ export function readEventQuery(
 
 /** Reads what `GET /webhooks/events/:id` explains; undefined: nothing. @throws ApiError 400 that names the parameter */
 export function readExplainQuery(query: Parameters): ExplainQuery | undefined {
-  if (readWord(query, "explain", ["true", "false"]) !== "true") return undefined;
+  const isExplained = readWord(query, "explain", ["true", "false"]) === "true";
   const [partner, after] = [readOne(query, "partner"), readOne(query, "cursor")];
   if (after !== undefined && !labelForm.test(after))
     throw invalidField("invalid_request", "cursor", "cursor must be explanation.cursor of an earlier page");
-  return {
-    ...(partner === undefined ? {} : { partner }),
-    ...(after === undefined ? {} : { after }),
-    limit: readPageLimit(query),
-  };
+  const place = after === undefined ? {} : { after };
+  const explain = { ...place, ...(partner === undefined ? {} : { partner }), limit: readPageLimit(query) };
+  return isExplained ? explain : undefined;
 }
 
 /** @throws ApiError `invalid_time`, `invalid_window` */
