@@ -111,3 +111,20 @@ function largestUnit(seconds: number): string {
 export function formatWord(word: string): string {
   return word.replaceAll("_", " ");
 }
+
+const faults: Readonly<Record<string, string>> = {
+  SecretNotFound: "is missing",
+  SecretNotReadable: "cannot be read",
+  SecretKeyMissing: "lacks the key that the partner names",
+  KeyTooShort: "has a signing key of fewer than 32 bytes",
+  KeyUnusable: "has a signing key that the scheme does not support",
+  CredentialInvalid: "has a credential that cannot be sent",
+  CertificateInvalid: "has no valid certificate or key",
+};
+
+/** What a partner lacks: `unresolved: SecretNotFound: shop/acme` is `the Secret shop/acme is missing`. */
+export function formatMissing(reason: string): string {
+  const [, fault = "", name = ""] = /^(?:unresolved: )?(\w+): ([\w.-]+\/[\w.-]+)$/u.exec(reason) ?? [];
+  const what = Object.hasOwn(faults, fault) ? faults[fault] : undefined;
+  return what === undefined ? formatWord(reason.replace(/^unresolved: /u, "")) : `the Secret ${name} ${what}`;
+}

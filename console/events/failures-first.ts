@@ -1,5 +1,6 @@
 // Which deliveries of an event come first, and how they are counted.
 import type { DeliveryHistory, DeliveryState, DeliverySummary } from "../../api/histories.ts";
+import { formatMissing } from "../components/format.ts";
 
 /** What a person looks for first: failures, then what waits, then what is done. */
 const ranks: Readonly<Record<DeliveryState, number>> = {
@@ -84,5 +85,5 @@ const sentences: Readonly<Record<string, string>> = {
 export function waitWhy(waiting: DeliveryHistory["waiting"] | undefined): string | undefined {
   if (waiting === undefined || waiting === null || !Object.hasOwn(sentences, waiting.kind)) return undefined;
   const showsReason = waiting.kind === "held" || waiting.kind === "circuit_open";
-  return `${sentences[waiting.kind]}${showsReason && waiting.reason !== null ? `: ${waiting.reason}` : ""}`;
+  return `${sentences[waiting.kind]}${showsReason && waiting.reason !== null ? `: ${formatMissing(waiting.reason)}` : ""}`;
 }

@@ -2,7 +2,7 @@ import type { Slo } from "../../api/objectives.ts";
 import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import type { DeadLetterCount } from "../../api/replays.ts";
 import type { HealthAnswer } from "../../api/catalog.ts";
-import { formatCount, formatShare, formatWord } from "../components/format.ts";
+import { formatCount, formatMissing, formatShare, formatWord } from "../components/format.ts";
 import { budgetLeft, objectivePath } from "../objectives/objective-view.ts";
 import { changedQuery } from "../router/place.ts";
 import { partnerPath } from "../webhooks/links.tsx";
@@ -79,7 +79,7 @@ export function healthNeeds(partners: readonly PartnerSummary[]): readonly Need[
 /** A reason without what the sentence before it has said; undefined if nothing is left. */
 function reasonWords(reason: string | null): string | undefined {
   if (reason === null || reason === "status_410" || reason === "unresolved") return undefined;
-  return formatWord(reason.replace(/^unresolved: /u, ""));
+  return formatMissing(reason);
 }
 
 /** True if the server returns the health of a partner, which is then all that is said about it. */

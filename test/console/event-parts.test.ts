@@ -66,7 +66,7 @@ describe("deliveries of an event", () => {
   });
 
   const paused = { kind: "paused", reason: null, since: null, until: null } as const;
-  const held = { ...paused, kind: "held", reason: "unresolved: NotFound" } as const;
+  const held = { ...paused, kind: "held", reason: "unresolved: SecretKeyMissing: shop/acme" } as const;
   test.each<readonly [string, Partial<DeliverySummary>, string]>([
     ["a success", {}, "HTTP 200"],
     ["a status with its own reason", { status: 503, reason: "status_503", attempts: 4 }, "HTTP 503, 4 attempts"],
@@ -75,7 +75,7 @@ describe("deliveries of an event", () => {
     [
       "one that is held, with its reason once",
       { state: "held", status: null, attempts: 0, reason: "unresolved", waiting: held },
-      "The partner is held: unresolved: NotFound",
+      "The partner is held: the Secret shop/acme lacks the key that the partner names",
     ],
   ])("state the result of %s", (_, more, text) => {
     expect(resultText({ ...deliveryTo("a", "in_delivery"), ...more })).toBe(text);

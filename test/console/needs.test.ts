@@ -64,7 +64,7 @@ test("the health of partners has its reason and since when", () => {
     ["disabled", "shop/g: the endpoint responded with 410, so nothing is sent", at(1)],
     ["circuit_open", "shop/c: the circuit breaker is open", at(5)],
     ["failing", "shop/e: 3 of 3 attempts failed in the last 15 min", at(9)],
-    ["held", "shop/h: deliveries are held: SecretNotFound: shop/h", at(2)],
+    ["held", "shop/h: deliveries are held: the Secret shop/h is missing", at(2)],
     ["held", "shop/d: deliveries are held: missing secret", null],
     ["paused", "shop/b: deliveries are paused", at(3)],
   ]);

@@ -155,16 +155,16 @@ const rejected = { reason: "SecretNotFound", message: "the Secret default/acme d
 
 test.each<[string, Partial<PartnerDetail>, readonly string[]]>([
   ["that is active", {}, []],
-  ["that is held", { state: "held", reason: "unresolved", missing }, [`unresolved: ${missing}`]],
+  ["that is held", { state: "held", reason: "unresolved", missing }, ["The Secret default/acme is missing"]],
   [
     "that is held since it was created, for one fault only",
     { state: "held", reason: "unresolved", missing, rejected },
-    [`unresolved: ${missing}`],
+    ["The Secret default/acme is missing"],
   ],
   [
     "that is held and has another fault",
     { state: "held", reason: "unresolved", missing, rejected: { reason: "Invalid", message: null } },
-    [`unresolved: ${missing}`, "Last edit rejected: Invalid"],
+    ["The Secret default/acme is missing", "Last edit rejected: Invalid"],
   ],
   ["whose edit was rejected", { rejected }, [`Last edit rejected (SecretNotFound): ${rejected.message}`]],
   ["that is disabled", { state: "disabled" }, ["The endpoint responded with status 410 (Gone)."]],

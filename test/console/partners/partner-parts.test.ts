@@ -46,7 +46,7 @@ describe("the health of partners", () => {
     expect(healthReason({ ...partner, health: healthy })).toBe("");
     expect(healthReason({ ...partner, health: failing })).toBe(failing.reason);
     const held = { ...partner, state: "held", reason: "unresolved", missing: "SecretNotFound: shop/acme" } as const;
-    expect(healthReason(held)).toBe("unresolved: SecretNotFound: shop/acme");
+    expect(healthReason(held)).toBe("The Secret shop/acme is missing");
     const edited = { ...partner, health: failing, rejected: { reason: "Invalid", message: null } };
     expect(healthReason(edited)).toBe(`${failing.reason}. Last edit rejected: Invalid`);
     expect(healthReason({ ...edited, state: "rejected" })).toBe("Definition rejected: Invalid");

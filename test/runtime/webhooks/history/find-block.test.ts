@@ -115,7 +115,7 @@ test("an unresolved partner names what is missing", async () => {
     since: null,
     until: null,
   });
-  expect(waitWhy(block)).toBe("The partner is held: unresolved: SecretNotFound: partners/nosuch");
+  expect(waitWhy(block)).toBe("The partner is held: the Secret partners/nosuch is missing");
 });
 
 test("a delivery waits for its partner first, then for its own time, then for its turn", () => {
