@@ -63,8 +63,9 @@ const columns: readonly Column<ReplaySummary>[] = [
 /** `heliograph replays list` */
 export const listReplaysCommand = listCommand<ReplaySummary>({
   summary: "Lists replays and redrives with their progress and requester, newest first.",
-  flags: [],
+  flags: [{ ...partnerFlag, help: "Only replays that may send to this partner." }],
   path: "/webhooks/replay",
+  query: (given) => ({ partner: given.optional("partner") }),
   columns,
   none: "No replays found.",
 });

@@ -85,5 +85,6 @@ const sentences: Readonly<Record<string, string>> = {
 export function waitWhy(waiting: DeliveryHistory["waiting"] | undefined): string | undefined {
   if (waiting === undefined || waiting === null || !Object.hasOwn(sentences, waiting.kind)) return undefined;
   const showsReason = waiting.kind === "held" || waiting.kind === "circuit_open";
-  return `${sentences[waiting.kind]}${showsReason && waiting.reason !== null ? `: ${formatMissing(waiting.reason)}` : ""}`;
+  const reason = showsReason && waiting.reason !== null ? `: ${formatMissing(waiting.reason)}` : "";
+  return `${sentences[waiting.kind]}${reason}`;
 }

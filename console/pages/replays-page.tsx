@@ -1,10 +1,13 @@
 import type { ReplaySummary } from "../../api/replays.ts";
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import type { ListPage } from "../api/types.ts";
+import { usePartnerNames } from "../api/use-partner-names.ts";
 import { useRead } from "../api/use-read.ts";
 import { Badge } from "../components/badge.tsx";
 import { type Column, DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
+import { FilterForm } from "../components/filter-form.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Page } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
@@ -22,10 +25,14 @@ const everySeconds = 5;
 /** Replays and redrives, the newest first: who requested them, what they send, and their progress. */
 export function ReplaysPage(): JSX.Element {
   const state = useQueryState();
-  const query = changedQuery(new URLSearchParams({ limit: String(pageItems) }), { cursor: state.get("cursor") });
+  const query = changedQuery(new URLSearchParams({ limit: String(pageItems) }), {
+    cursor: state.get("cursor"),
+    partner: state.get("partner"),
+  });
   const read = useRead<ListPage<ReplaySummary>>(`/webhooks/replay${query}`, { everySeconds });
   return (
     <Page title="Replays" lead="Replays, redrives and acknowledgements, newest first.">
+      <PartnerFilter />
       <Reading read={read} what="the replays" lines={10}>
         {({ data, meta }) => (
           <>
@@ -39,7 +46,11 @@ export function ReplaysPage(): JSX.Element {
               empty={
                 <Empty
                   title="No replays"
-                  why="Nobody started a replay within the partners and tenants of your token."
+                  why={
+                    state.get("partner") === null
+                      ? "Nobody started a replay within the partners and tenants of your token."
+                      : "No replay sends to this partner."
+                  }
                   next={<Link to="/events">Filter events to replay</Link>}
                 />
               }
@@ -49,6 +60,17 @@ export function ReplaysPage(): JSX.Element {
         )}
       </Reading>
     </Page>
+  );
+}
+
+/** Offers partners whose names contain what is typed. */
+function PartnerFilter(): JSX.Element {
+  const [typed, setTyped] = useState("");
+  const options = usePartnerNames(typed);
+  return (
+    <FilterForm
+      fields={[{ name: "partner", label: "Partner", placeholder: "namespace/name", options, onType: setTyped }]}
+    />
   );
 }
 

@@ -120,7 +120,11 @@ export const replayOperation: Operation = {
 export const listReplaysOperation: Operation = {
   id: "listReplays",
   summary: "Replays and redrives visible to the caller, with their requesters and filters, newest first",
-  parameters: [cursor("^[0-9]{1,15}-[A-Za-z0-9_-]{1,64}$"), limit],
+  parameters: [
+    textParameter("partner", "Only replays that may send to this partner", {}, { example: "default/acme" }),
+    cursor("^[0-9]{1,15}-[A-Za-z0-9_-]{1,64}$"),
+    limit,
+  ],
   responses: { "200": { description: "Replays", schema: "ReplayPage" } },
 };
 

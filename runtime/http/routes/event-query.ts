@@ -188,14 +188,15 @@ const replayCursorForm = /^(?<createdAtMs>\d{1,15})-(?<id>[\w-]{1,64})$/u;
 
 /** Reads the parameters of `GET /webhooks/replay`. @throws ApiError 400 that names the parameter at fault */
 export function readReplayQuery(query: Parameters): ReplayQuery {
-  rejectUnknown(query, (name) => pageNames.includes(name));
-  const limit = readPageLimit(query);
+  rejectUnknown(query, (name) => name === "partner" || pageNames.includes(name));
+  const partner = readOne(query, "partner");
+  const requested = { limit: readPageLimit(query), ...(partner === undefined ? {} : { partner }) };
   const cursor = readOne(query, "cursor");
-  if (cursor === undefined) return { limit };
+  if (cursor === undefined) return requested;
   const { createdAtMs, id } = replayCursorForm.exec(cursor)?.groups ?? {};
   if (createdAtMs === undefined || id === undefined)
     throw invalidField("invalid_request", "cursor", "cursor must be meta.cursor of an earlier page");
-  return { limit, after: { createdAtMs: Number(createdAtMs), id } };
+  return { ...requested, after: { createdAtMs: Number(createdAtMs), id } };
 }
 
 /** Writes the cursor that {@link readReplayQuery} reads. */

@@ -9,6 +9,8 @@ export interface ReplayQuery {
   /** The last replay of the previous page. @default the first page */
   readonly after?: ReplayPlace;
   readonly limit: number;
+  /** Only replays that may send to this partner, `namespace/name`: a replay without partners sends to all. */
+  readonly partner?: string;
 }
 
 /** The place of a replay in the list. */
@@ -40,20 +42,30 @@ const noMarks: MarkCounts = { published: 0, delivered: 0, failed: 0 };
 /** Replays whose final counts are remembered: more than are stored. */
 const finalCountsMax = 512;
 
-/** The replays of one page that the caller may read, the newest first, and the place of the next page. */
+/**
+ * The replays of one page that the caller may read, the newest first, and the place of the next page.
+ *
+ * @param labels names of the configured partners by partner key
+ */
 export function replaysOfPage(
   jobs: readonly ReplayJob[],
-  { after, limit }: ReplayQuery,
+  { after, limit, partner }: ReplayQuery,
   caller: ReplayCaller,
+  labels: ReadonlyMap<string, string> = new Map(),
 ): { readonly jobs: readonly ReplayJob[]; readonly next?: ReplayPlace } {
   const placed = jobs
-    .filter((job) => mayReadReplay(job, caller))
+    .filter((job) => mayReadReplay(job, caller) && (partner === undefined || maySendTo(job, partner, labels)))
     .map((job) => ({ job, place: placeOf(job) }))
     .filter(({ place }) => after === undefined || byNewest(after, place) < 0)
     .toSorted((a, b) => byNewest(a.place, b.place));
   const page = placed.slice(0, limit);
   const next = placed.length > limit ? page.at(-1)?.place : undefined;
   return { jobs: page.map(({ job }) => job), ...(next === undefined ? {} : { next }) };
+}
+
+function maySendTo(job: ReplayJob, partner: string, labels: ReadonlyMap<string, string>): boolean {
+  const { partners } = requestOf(job, labels).filter;
+  return partners.includes(partner) || (partners.length === 0 && !job.filter.partners.includes(noPartner));
 }
 
 /**

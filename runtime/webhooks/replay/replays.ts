@@ -120,7 +120,7 @@ async function listReplays(
     const current = jobs.map((job): ReplayJob =>
       !isOver(job) && cancelled.has(job.id) ? { ...job, status: "cancelled" } : job,
     );
-    const { jobs: page, next } = replaysOfPage(current, query, caller);
+    const { jobs: page, next } = replaysOfPage(current, query, caller, labels);
     const items: ReplaySummary[] = [];
     for (let start = 0; start < page.length; start += countedAtOnceMax) {
       const some = page

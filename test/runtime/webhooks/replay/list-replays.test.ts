@@ -46,6 +46,19 @@ function idsOfAllPages(jobs: readonly ReplayJob[], limit: number, caller: Replay
   return ids;
 }
 
+test("a list for one partner has replays of all partners too", () => {
+  const some = { ...filter, partners: ["shop/one", "shop/two"] };
+  const jobs = [
+    job("all"),
+    job("some", { filter: some }),
+    job("other", { filter: { ...filter, partners: ["bank/one"] } }),
+    job("redriven", { redriven: "shop/one" }),
+  ];
+  const idsFor = (partner: string) => replaysOfPage(jobs, { limit: 10, partner }, admin).jobs.map(({ id }) => id);
+  expect(idsFor("shop/one").toSorted()).toEqual(["all", "redriven", "some"]);
+  expect(idsFor("bank/one").toSorted()).toEqual(["all", "other"]);
+});
+
 describe("the pages of a list", () => {
   const tenants = fc.subarray(["acme", "vega", "*"], { minLength: 1 });
   const partners = fc.option(fc.subarray(["shop/one", "bank/one"]), { nil: undefined });
