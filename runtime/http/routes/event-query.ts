@@ -19,6 +19,7 @@ const reasonForm = /^[a-z0-9_]{1,64}$/u;
 const cursorForm = /^\d{1,16}$/u;
 const labelForm = /^[a-z0-9.-]{1,253}\/[a-z0-9.-]{1,253}$/u;
 const pageNames: readonly string[] = ["cursor", "limit"];
+const explainNames: readonly string[] = ["explain", "partner", ...pageNames];
 const partnerNames: readonly string[] = ["search", ...pageNames];
 const typeNames: readonly string[] = ["prefix", "state", ...partnerNames];
 const eventNames: readonly string[] =
@@ -55,6 +56,7 @@ export function readEventQuery(
 
 /** Reads what `GET /webhooks/events/:id` explains; undefined: nothing. @throws ApiError 400 that names the parameter */
 export function readExplainQuery(query: Parameters): ExplainQuery | undefined {
+  rejectUnknown(query, (name) => explainNames.includes(name));
   const isExplained = readWord(query, "explain", ["true", "false"]) === "true";
   const [partner, after] = [readOne(query, "partner"), readOne(query, "cursor")];
   if (after !== undefined && !labelForm.test(after))
