@@ -220,3 +220,11 @@ export const EventTypeDetail = object(
   },
 );
 export type EventTypeDetail = Static<typeof EventTypeDetail>;
+
+export const EventPageMeta = object(
+  { cursor: nullable(text(), "Cursor of the next page; null at the end, unless the request waited") },
+  {
+    newest: text("With order=desc: cursor for following new events with order=asc"),
+    complete: flag("With order=desc: false if the index does not reach back to from"),
+  },
+);

@@ -1,4 +1,6 @@
 import { Time } from "./documents.ts";
+import { EventPageMeta } from "./events.ts";
+import { ManualAcknowledgement } from "./replays.ts";
 import { EventExplanation } from "./partner-health.ts";
 import {
   anyObject,
@@ -188,17 +190,20 @@ export type PhasesMs = AttemptHistory["phases_ms"];
 export type RecordedResponse = NonNullable<AttemptHistory["response"]>;
 export type AttemptSettlement = AttemptHistory["settlement"];
 
-export const DeliveryHistory = object({
-  partner: text("Partner, as `namespace/name`"),
-  state: words(deliveryStates, "State of the delivery"),
-  generation: count("0 for the original delivery; incremented by each replay"),
-  reason: nullable(text(), "Why the delivery ended or is held; null otherwise"),
-  next_attempt_at: nullable(ref(Time), "Time of the next attempt; null without one"),
-  handled: nullable(words(["manual"]), "`manual` if the delivery was marked as handled; null otherwise"),
-  waiting: nullable(ref(DeliveryWait), "Why the delivery waits; null if it does not"),
-  routed_by: nullable(ref(RoutedBy), "Configuration that routed the event to the partner; null if that is unknown"),
-  attempts: list(ref(AttemptHistory), "Attempts in order"),
-});
+export const DeliveryHistory = object(
+  {
+    partner: text("Partner, as `namespace/name`"),
+    state: words(deliveryStates, "State of the delivery"),
+    generation: count("0 for the original delivery; incremented by each replay"),
+    reason: nullable(text(), "Why the delivery ended or is held; null otherwise"),
+    next_attempt_at: nullable(ref(Time), "Time of the next attempt; null without one"),
+    handled: nullable(words(["manual"]), "`manual` if the delivery was marked as handled; null otherwise"),
+    waiting: nullable(ref(DeliveryWait), "Why the delivery waits; null if it does not"),
+    routed_by: nullable(ref(RoutedBy), "Configuration that routed the event to the partner; null if that is unknown"),
+    attempts: list(ref(AttemptHistory), "Attempts in order"),
+  },
+  { acknowledged: ref(ManualAcknowledgement, "Who marked the delivery as handled; absent if nobody did") },
+);
 export type DeliveryHistory = Static<typeof DeliveryHistory>;
 
 export const EventHistory = object(
@@ -213,13 +218,6 @@ export const EventHistory = object(
 );
 export type EventHistory = Static<typeof EventHistory>;
 
-export const EventPageMeta = object(
-  { cursor: nullable(text(), "Cursor of the next page; null at the end, unless the request waited") },
-  {
-    newest: text("With order=desc: cursor for following new events with order=asc"),
-    complete: flag("With order=desc: false if the index does not reach back to from"),
-  },
-);
 export type EventPage = Static<typeof EventPage>;
 
 export const EventSummary = object({

@@ -22,6 +22,13 @@ export const ratePerSecondMax = 10_000;
 export const filterMax = 64;
 export const noteCharactersMax = 1_024;
 
+export const ManualAcknowledgement = object({
+  at: ref(Time, "Time of the acknowledgement"),
+  by: nullable(text(), "Client of the token; null for tokens that are limited to partners, and if unknown"),
+  note: nullable(text(), "Note of the acknowledgement; null without one"),
+});
+export type ManualAcknowledgement = Static<typeof ManualAcknowledgement>;
+
 export const tenantName = { pattern: "^[A-Za-z0-9_-]{1,64}$" };
 export const partnerName = { pattern: "^[a-z0-9][a-z0-9.-]{0,252}[/][a-z0-9][a-z0-9.-]{0,252}$" };
 export const eventIds = (description: string) =>

@@ -60,6 +60,7 @@ function DeliveryBody({ delivery, event }: DeliveryBodyProps): JSX.Element {
         <NextAttempt delivery={delivery} />
         <Waits delivery={delivery} />
       </p>
+      <Acknowledged delivery={delivery} />
       {shown.length === 0 ? (
         <Empty title="No attempt yet" why={noAttemptWhy(delivery)} />
       ) : (
@@ -80,6 +81,18 @@ function DeliveryBody({ delivery, event }: DeliveryBodyProps): JSX.Element {
         <p class="quiet">{formatCount(newest.length - shown.length, "earlier attempt")} in the API.</p>
       ) : null}
     </div>
+  );
+}
+
+/** Who acknowledged the dead letter of a delivery, when and why; nothing from servers of earlier versions. */
+function Acknowledged({ delivery: { acknowledged } }: { readonly delivery: DeliveryHistory }): JSX.Element | null {
+  if (acknowledged === undefined) return null;
+  const { at, by, note } = acknowledged;
+  return (
+    <p class="delivery-acknowledged">
+      Acknowledged{by === null ? "" : ` by ${by}`} <Timestamp at={at} shows="both" />
+      {note === null ? ", without a note" : `: ${note}`}
+    </p>
   );
 }
 

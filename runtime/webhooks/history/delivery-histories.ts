@@ -12,7 +12,7 @@ import type {
 import type { HeldReason } from "../../../crds/config.ts";
 import type { AttemptRecord, RecordedOutcome } from "../records/attempt-records.ts";
 import { isLater } from "../records/delivery-record.ts";
-import { isHandled, type HandledNote, parseRoutedBy } from "../records/event-record.ts";
+import { findHandled, type HandledNote, parseRoutedBy } from "../records/event-record.ts";
 import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
@@ -54,6 +54,8 @@ export type Waiting = ReadonlyMap<string, WaitingDelivery>;
 /** Other facts about the deliveries of an event. */
 interface DeliveryNotes {
   readonly handled: readonly HandledNote[];
+  /** True if the caller sees which client acknowledged a dead letter. @default false */
+  readonly showsClients?: boolean;
   /** Partners to which the event was not routed, by `namespace/name`. */
   readonly denied: readonly string[];
   /** Unix milliseconds by JetStream's clock. */
@@ -101,7 +103,7 @@ function routedByOf(records: readonly (Pick<AttemptRecord, "routedBy"> | undefin
   return undefined;
 }
 
-type Standing = Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at" | "handled">;
+type Standing = Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at" | "handled" | "acknowledged">;
 
 const open = { next_attempt_at: null, handled: null } as const;
 
@@ -109,16 +111,21 @@ function standing(
   partner: string,
   ordered: readonly AttemptRecord[],
   waiting: WaitingDelivery | undefined,
-  { handled, denied, nowMs }: DeliveryNotes,
+  { handled, denied, nowMs, showsClients = false }: DeliveryNotes,
 ): Standing {
   const last = ordered.at(-1);
   const settlement = lastSettlement(ordered);
   const live = waiting === undefined ? undefined : standingOfLive(waiting, last, settlement);
   if (live !== undefined) return live;
-  if (last !== undefined && isHandled(last, handled))
-    return { ...open, state: "delivered", reason: null, handled: "manual" };
+  const note = last === undefined ? undefined : findHandled(last, handled);
+  if (note !== undefined) return standingOfHandled(note, showsClients);
   if (last === undefined && denied.includes(partner)) return { ...open, state: "not_routed", reason: "not_permitted" };
   return { ...standingOf(settlement, nowMs), handled: null };
+}
+
+function standingOfHandled({ at, by, note }: HandledNote, showsClients: boolean): Standing {
+  const acknowledged = { at, by: showsClients && by !== "" ? by : null, note: note ?? null };
+  return { ...open, state: "delivered", reason: null, handled: "manual", acknowledged };
 }
 
 /** The settlement of the last step. When two pods made the same attempt, the successful one counts. */

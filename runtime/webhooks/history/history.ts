@@ -147,7 +147,7 @@ export function standingsOf(
   const visible = attempts.filter(({ partner: { namespace, name } }) => mayNamePartner(view, `${namespace}/${name}`));
   const signatures =
     event === undefined ? {} : { signatureOf: signaturesOf(event, visible, view), requestOf: requestsOf(view) };
-  const notes = { handled: parseHandled(stored), denied, nowMs, ...signatures };
+  const notes = { handled: parseHandled(stored), showsClients: !isNarrowed(view), denied, nowMs, ...signatures };
   const all = deliveryHistories(attempts, waiting, notes);
   // The note could reveal another partner to a narrowed caller.
   const shown = isNarrowed(view) ? undefined : note;

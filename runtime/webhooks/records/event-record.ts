@@ -199,9 +199,14 @@ export function parseHandled(messages: readonly Pick<StoredMessage, "data">[]): 
 }
 
 /** Whether the end of a delivery in this generation is acknowledged. */
-export function isHandled(
-  { did, generation }: { readonly did: string; readonly generation: number },
+export function isHandled(delivery: Pick<HandledNote, "did" | "generation">, notes: readonly HandledNote[]): boolean {
+  return findHandled(delivery, notes) !== undefined;
+}
+
+/** The first acknowledgement of the end of a delivery in this generation. */
+export function findHandled(
+  { did, generation }: Pick<HandledNote, "did" | "generation">,
   notes: readonly HandledNote[],
-): boolean {
-  return notes.some((note) => note.did === did && note.generation >= generation);
+): HandledNote | undefined {
+  return notes.find((note) => note.did === did && note.generation >= generation);
 }

@@ -151,6 +151,18 @@ describe("the history of a delivery", () => {
     expect(deliveryHistories(attempts, live, { ...unnoted, handled: notes })).toMatchObject([expected]);
   });
 
+  test.each([
+    [true, "support", { at: "2026-01-02T00:00:00.000Z", by: "support", note: "booked by hand" }],
+    [true, "", { at: "2026-01-02T00:00:00.000Z", by: null, note: "booked by hand" }],
+    [false, "support", { at: "2026-01-02T00:00:00.000Z", by: null, note: "booked by hand" }],
+  ])("has its acknowledgement, with its client if %s: %s", (showsClients, by, acknowledged) => {
+    const base = { kind: "handled", did: "did-1", generation: 0, at: "2026-01-02T00:00:00.000Z" } as const;
+    const attempts = [record(1, { kind: "dead", reason: "status_503" })];
+    const notes = { ...unnoted, showsClients, handled: [{ ...base, by, note: "booked by hand" }] };
+    expect(deliveryHistories(attempts, new Map(), notes)).toMatchObject([{ acknowledged }]);
+    expect(deliveryHistories(attempts, new Map(), unnoted)[0]).not.toHaveProperty("acknowledged");
+  });
+
   test.each<[string, readonly AttemptRecord[], Waiting, readonly string[], object]>([
     [
       "that was never attempted to a partner that is held",

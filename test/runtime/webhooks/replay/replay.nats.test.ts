@@ -328,7 +328,7 @@ describe.concurrent("dead letters", () => {
       recipient: { status: 204, error: null },
     });
     expect((await it.engine.history.event("e-1", ["acme"]))?.deliveries).toMatchObject([
-      { state: "delivered", handled: "manual", reason: null },
+      { state: "delivered", handled: "manual", reason: null, acknowledged: { note: "booked by hand" } },
     ]);
     const told = it.partner.received.find(({ path }) => path === "/webhooks/ack");
     expect(JSON.parse(told?.body.toString() ?? "")).toMatchObject({ event_id: "e-1", note: "booked by hand" });
