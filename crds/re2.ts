@@ -33,10 +33,33 @@ export function isRe2(expression: string): boolean {
     if (groups?.["name"] !== undefined && !unicodeNames.has(groups["name"])) return false;
   // Go allows two groups of one name and `[:` at the end of a class, and re2js neither.
   let groups = 0;
-  const unique = expression
-    .replaceAll(groupNames, (_, open: string) => `${open}g${(groups += 1)}>`)
-    .replaceAll("[:]", String.raw`[:\x3a]`);
+  const unique = withoutOpenNames(expression).replaceAll(groupNames, (_, open: string) => `${open}g${(groups += 1)}>`);
   return compiles(unique) && compiles(`^(?s:${unique})$`);
+}
+
+/** The same expression with another spelling of `[:` where a class ends after it and no `:]` follows. */
+function withoutOpenNames(expression: string): string {
+  let isInClass = false;
+  let text = "";
+  for (let at = 0; at < expression.length;) {
+    const token = tokenAt(expression, at, isInClass);
+    at += token.length;
+    if (!isInClass && token.startsWith("[")) isInClass = true;
+    else if (token === "]") isInClass = false;
+    text += isInClass && token === "[:" && expression[at] === "]" ? String.raw`[\x3a` : token;
+  }
+  return text;
+}
+
+/** In a class: an escape, a name such as `[:alpha:]`, `[:` without an end, or a character. */
+const inClass = /\\[^]|\[:[^]*?:\]|\[:|[^]/uy;
+/** Outside: quoted text, an escape, the start of a class, or a character. */
+const outside = /\\Q[^]*?(?:\\E|$)|\\[^]|\[\^?\]?|[^]/uy;
+
+function tokenAt(expression: string, at: number, isInClass: boolean): string {
+  const form = isInClass ? inClass : outside;
+  form.lastIndex = at;
+  return form.exec(expression)?.[0] ?? expression.slice(at);
 }
 
 /** A compiled expression. Its matching takes time linear in the text. */

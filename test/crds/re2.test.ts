@@ -40,7 +40,9 @@ describe("an expression of a matcher", () => {
     "(?:a{30}){33}",
     // Go allows two groups of one name, and `[:` at the end of a class. The package rejects both.
     "[^a[:]{2}",
-    "[[:][\\[:]\\[:]",
+    "[:a][x[:]",
+    "[:[:]",
+    "[[:]",
     "(?P<n>a)|(?<n>b)",
     "[(?<n>a](?<n>b)\\Q(?<n>\\E",
   ])("may be %j", (expression) => {
@@ -69,6 +71,10 @@ describe("an expression of a matcher", () => {
     "(?P<n>a)(?P<n>b",
     "(?P<>a)",
     "[[:]a:]",
+    "[[:][\\[:]\\[:]",
+    "[^(?<n>\\(?P<n>[:[:]|",
+    "[[:][:]",
+    "[[:](:])",
     "\\Qa",
     "a)(b",
   ])("is not %j", (expression) => {
