@@ -2,7 +2,7 @@ import type { DeliveryHistory } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { Empty } from "../components/empty.tsx";
-import { formatCount, formatMs, formatNumber, formatWord } from "../components/format.ts";
+import { formatCount, formatMissing, formatMs, formatNumber } from "../components/format.ts";
 import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { Link } from "../router/router.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
@@ -138,6 +138,6 @@ function noAttemptWhy({ state, reason, waiting }: DeliveryHistory): string {
   const why = waitWhy(waiting);
   if (why !== undefined) return `${why}.`;
   if (state === "not_routed") return "The permission to get this event was withdrawn before it was routed.";
-  if (state === "held") return `The partner is held${reason === null ? "" : `: ${formatWord(reason)}`}.`;
+  if (state === "held") return `The partner is held${reason === null ? "" : `: ${formatMissing(reason)}`}.`;
   return "It waits for its turn at the partner.";
 }

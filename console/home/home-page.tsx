@@ -17,7 +17,7 @@ import { DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 
 /** Panels that are late do not hold up the others for longer. */
-const settleMsMax = 2_000;
+const settleMsMax = 4_000;
 
 /** What needs attention, the deliveries of a day, and the health of the metrics API. */
 export function HomePage(): JSX.Element {

@@ -1,9 +1,8 @@
 import { rankedSeriesMax, rankings, rankOrders } from "../../../api/queries.ts";
 import { invalidField } from "../../errors/api-error.ts";
-import type { ErrorCode } from "../../errors/table.ts";
 import { isLabelName, shown } from "./known-names.ts";
 import { type Parameters, readOne, readWord } from "./parameters.ts";
-import { durationFault, parseDuration } from "./time.ts";
+import { readDuration } from "./time.ts";
 
 /** The series of each metric that a response has, by a value of the window. */
 export interface Ranking {
@@ -30,15 +29,6 @@ export function readComparison(params: Parameters): Comparison {
 
 function readCompare(params: Parameters): number | undefined {
   return readDuration(params, "compare", "invalid_compare", "1d or 1w");
-}
-
-/** Parses a duration into seconds; undefined without one. @throws ApiError that has valid examples */
-export function readDuration(params: Parameters, name: string, code: ErrorCode, examples: string): number | undefined {
-  const text = readOne(params, name, code);
-  if (text === undefined) return undefined;
-  const seconds = parseDuration(text);
-  if (seconds !== undefined) return seconds;
-  throw invalidField(code, name, `${name}=${shown(text)} ${durationFault(text, examples)}`);
 }
 
 /** Parses `top`, `by` and `order`; undefined without `top`. */

@@ -15,8 +15,8 @@ import {
   rejectUnknown,
   requireLength,
 } from "./parameters.ts";
-import { type Comparison, comparisonNames, readComparison, readDuration } from "./read-comparison.ts";
-import { parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime } from "./time.ts";
+import { type Comparison, comparisonNames, readComparison } from "./read-comparison.ts";
+import { parseRequestedTime, type RequestedTime, type RequestedTimes, wrongTime, readDuration } from "./time.ts";
 
 /** The words of the parameters that have a closed list. */
 const words = {

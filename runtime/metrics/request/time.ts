@@ -1,5 +1,8 @@
 import { durationUnits } from "../../../api/documents.ts";
 import { invalidField } from "../../errors/api-error.ts";
+import type { ErrorCode } from "../../errors/table.ts";
+import { shown } from "./known-names.ts";
+import { type Parameters, readOne } from "./parameters.ts";
 
 const isoUtc = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?Z$/u;
 
@@ -144,8 +147,8 @@ export function endAt(time: RequestedTime, nowMs: number): number {
  *
  * @param shown the text as an error may show it
  */
-export function wrongTime(name: string, text: string, shown: string): Error {
-  return invalidField("invalid_time", name, `${name}=${shown} is not a time; ${adviceOn(text)}`);
+export function wrongTime(name: string, text: string, value: string): Error {
+  return invalidField("invalid_time", name, `${name}=${value} is not a time; ${adviceOn(text)}`);
 }
 
 function adviceOn(text: string): string {
@@ -201,4 +204,13 @@ export interface RequestedWindow {
 /** The times of a query for a time at which it is handled. */
 export function windowAt({ from, to, stepSeconds }: RequestedTimes, nowMs: number): RequestedWindow {
   return { fromMs: from && timeAt(from, nowMs), toMs: to && endAt(to, nowMs), stepSeconds };
+}
+
+/** Parses a duration into seconds; undefined without one. @throws ApiError that has valid examples */
+export function readDuration(params: Parameters, name: string, code: ErrorCode, examples: string): number | undefined {
+  const text = readOne(params, name, code);
+  if (text === undefined) return undefined;
+  const seconds = parseDuration(text);
+  if (seconds !== undefined) return seconds;
+  throw invalidField(code, name, `${name}=${shown(text)} ${durationFault(text, examples)}`);
 }
