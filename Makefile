@@ -39,7 +39,8 @@ quick: check ## check, and the short files of the suites with nats-server and Pr
 
 test: check ## Everything, also a real API server and, as root on Linux, a real cluster (built once, minutes)
 	@echo "== tools: nats-server, Prometheus and what asks them" && \
-		$(RUN) tools -- nats-server prometheus promtool prometheus-client victoria-metrics vmalert thanos otlp-receiver
+		$(RUN) tools -- nats-server prometheus promtool prometheus-client victoria-metrics vmalert thanos otlp-receiver \
+			cloudevents-client
 	@status=0; failed() { echo "FAILED: $$1"; status=1; }; \
 		echo "== suites with nats-server and Prometheus (Kubernetes and its tools are built meanwhile)"; \
 		nice -n 19 $(RUN) tools -- $(KUBERNETES_TOOLS) > /dev/null 2>&1 & \

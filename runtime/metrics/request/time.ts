@@ -145,7 +145,7 @@ export function endAt(time: RequestedTime, nowMs: number): number {
 /**
  * Builds the rejection of a text that is no time.
  *
- * @param shown the text as an error may show it
+ * @param value the text as an error may show it
  */
 export function wrongTime(name: string, text: string, value: string): Error {
   return invalidField("invalid_time", name, `${name}=${value} is not a time; ${adviceOn(text)}`);
