@@ -1,4 +1,4 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, realpath, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
 
@@ -24,6 +24,8 @@ const nobody = "runtime-previous";
 const noPassword = `$2a$04$${".".repeat(53)}`;
 const bcryptHash = /^\$2[abxy]\$\d\d\$/u;
 const ownerOnly = 0o600;
+/** A Secret that changes during each of so many reads is read again at the next check. */
+const readsMax = 3;
 
 /** Creates the writer of the users. Every start of the server needs the file. */
 export function createServerUsers({ authFolder, usersFile }: ServerUsersPlace, log: Logger) {
@@ -55,7 +57,21 @@ export function createServerUsers({ authFolder, usersFile }: ServerUsersPlace, l
   };
 }
 
+/** Reads the entries of one version: the kubelet replaces all files at once, which may be while they are read. */
 async function readEntries(folder: string): Promise<AuthEntries> {
+  for (let reads = 1; ; reads += 1) {
+    const version = await versionOf(folder);
+    const found = await entriesOf(folder);
+    if (reads === readsMax || (await versionOf(folder)) === version) return found;
+  }
+}
+
+/** The folder that the kubelet's link names; undefined for other folders. */
+async function versionOf(folder: string): Promise<string | undefined> {
+  return realpath(join(folder, "..data")).catch(() => undefined);
+}
+
+async function entriesOf(folder: string): Promise<AuthEntries> {
   const read = async (name: string) => {
     const text = await readFile(join(folder, name), "utf8").catch(absent);
     return text === undefined ? [] : [[name, text.replace(/\r?\n$/u, "")] as const];

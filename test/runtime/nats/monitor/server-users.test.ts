@@ -1,7 +1,13 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { usersText } from "../../../../runtime/nats/monitor/server-users.ts";
+import { createServerUsers, usersText } from "../../../../runtime/nats/monitor/server-users.ts";
+import { temporaryFolder } from "../../../support/temp-folder.ts";
+import { mountSecret } from "../../../support/tls/mounted-secret.ts";
 
 const auth = { runtime: "p", backup: "b", system: "s" };
+const changes = 200;
 const hash = "$2a$11$PWIFAL8RsWyGI3jVZtO9Nu8.6jOxzxfZo7c/W0eLk017hjgUKWrhy";
 
 describe("the users of a server", () => {
@@ -38,5 +44,31 @@ describe("the users of a server", () => {
   ])("with %s are refused", (_, entries, sentence) => {
     expect(() => usersText(entries)).toThrow(sentence);
     expect(() => usersText(entries)).not.toThrow(/old|\$2a/u);
+  });
+
+  test("are those of one version of the Secret, whenever it changes", async ({ onTestFinished }) => {
+    const folder = await temporaryFolder("users");
+    onTestFinished(() => folder.remove());
+    const version = (n: number) => ({
+      ...auth,
+      "runtime-user": `u${n}`,
+      runtime: `p${n}`,
+      "runtime-previous-user": `u${n - 1}`,
+      "runtime-previous": `p${n - 1}`,
+    });
+    const secret = await mountSecret(folder.path, version(1));
+    const usersFile = join(folder.path, "users.conf");
+    const users = createServerUsers({ authFolder: folder.path, usersFile }, pino({ level: "silent" }));
+    const mounted = { version: 1 };
+    const changing = (async () => {
+      while (mounted.version < changes) await secret.replace(version((mounted.version += 1)));
+    })();
+    while (mounted.version < changes) {
+      await users.write();
+      const numbers = [...(await readFile(usersFile, "utf8")).matchAll(/"[up](?<n>\d+)"/gu)];
+      const [first = 0, ...others] = numbers.map(({ groups }) => Number(groups?.["n"]));
+      expect(others).toEqual([first, first - 1, first - 1]);
+    }
+    await changing;
   });
 });
