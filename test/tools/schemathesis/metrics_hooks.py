@@ -23,8 +23,8 @@ NOT_OF_THE_DOCUMENT = [
     ("invalid_filter", r"the value of .* looks like a (card|document) number.*"),
     ("invalid_compare", r".*"),
     ("invalid_top", r"(by|order) ranks the series of top; .*"),
-    ("invalid_step", r"step=\d+[smhd] is not a duration; use one such as .*"),
-    ("invalid_step", r"step must be whole hours, such as 1h or 1d"),
+    ("invalid_step", r"step=\d+[smhd] (is not a duration; use one such as .*|is longer than .*, the longest duration)"),
+    ("invalid_step", r"step must be whole hours, such as 1h or 1d, at most \d+d"),
     ("invalid_step", r"the window is shorter than one point of .*"),
 ]
 
