@@ -47,7 +47,7 @@ export function ReplaysPage(): JSX.Element {
                 <Empty
                   title="No replays"
                   why={
-                    state.get("partner") === null
+                    state.get("partner") === ""
                       ? "Nobody started a replay within the partners and tenants of your token."
                       : "No replay sends to this partner."
                   }
