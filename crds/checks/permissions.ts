@@ -106,6 +106,11 @@ function metricProblems(metrics: readonly MetricName[], grant: Grant): readonly 
 }
 
 /** A type belongs to one catalog of the installation, as a metric does. */
+/** Tests if the policy lets a namespace declare an event type. */
+export function declarableTypes(policy: InstallationPolicy, namespace: string): (type: string) => boolean {
+  return prefixMatcher(grantOf(policy, namespace).eventTypes);
+}
+
 function eventTypeProblems(types: readonly { readonly type: string }[], grant: Grant): readonly FieldProblem[] {
   const isGranted = prefixMatcher(grant.eventTypes);
   return types.flatMap(({ type }, index) =>

@@ -1,4 +1,4 @@
-import { partPermissionProblems } from "../checks/permissions.ts";
+import { declarableTypes } from "../checks/permissions.ts";
 import type { EventCatalogConfig, EventTypeConfig, EventVersionConfig } from "../config.ts";
 import type { ConfigPart } from "../part.ts";
 import type { InstallationPolicy } from "../policy.ts";
@@ -64,13 +64,9 @@ export function withoutTypes(
 
 /** The part of a catalog that the policy permits now. */
 export function permittedTypes(part: EventCatalogPart, policy: InstallationPolicy): EventCatalogPart | undefined {
-  const isLost = (type: string): boolean => {
-    const alone = part.config.types.filter((one) => one.type === type);
-    return partPermissionProblems({ ...part, config: { ...part.config, types: alone } }, policy).length > 0;
-  };
-  const lost = new Set(part.config.types.map(({ type }) => type).filter(isLost));
+  const isPermitted = declarableTypes(policy, part.config.namespace);
   const former = new Set(part.config.formerTypes?.map(({ type }) => type));
-  return withoutTypes(part, (type) => lost.has(type) || former.has(type), part);
+  return withoutTypes(part, (type) => !isPermitted(type) || former.has(type), part);
 }
 
 /** Warnings for versions that end. */

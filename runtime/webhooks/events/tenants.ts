@@ -6,6 +6,11 @@ export function includesTenant(tenants: readonly string[], tenant: string): bool
   return tenants.includes(anyTenant) || tenants.includes(tenant);
 }
 
+/** True when events for an entry of a subscription may be events of a caller's tenants. */
+export function mayConcern(entry: string, tenants: readonly string[]): boolean {
+  return tenants.length > 0 && (entry === anyTenant || includesTenant(tenants, entry));
+}
+
 /** The tenant whose events are scanned: the only one of the list, or {@link anyTenant}. */
 export function tenantToScan(tenants: readonly string[]): string {
   const [only = anyTenant, ...more] = tenants;

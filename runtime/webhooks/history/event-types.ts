@@ -5,7 +5,7 @@ import type { DeclaredType } from "../../../crds/declared-types.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { differentSelections, withClasses, type PayloadSelection } from "../events/payload-selection.ts";
 import { compilePattern } from "../events/subscriptions.ts";
-import { anyTenant, includesTenant } from "../events/tenants.ts";
+import { anyTenant, includesTenant, mayConcern } from "../events/tenants.ts";
 import { visibleExamples, visibleSchema } from "../events/visible-schema.ts";
 import type { Partner } from "../partners/partner.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./history-view.ts";
@@ -119,12 +119,8 @@ function visibleSubscriptions(partners: readonly Partner[], caller: TypeCaller):
 function subscriptionsOf({ config }: Partner, { tenants }: TypeCaller): readonly SubscriptionConfig[] {
   const place = ({ selects }: SubscriptionConfig): number => selects?.order ?? 0;
   return config.subscriptions
-    .filter((one) => one.tenants.some((tenant) => isOfCaller(tenant, tenants)))
+    .filter((one) => one.tenants.some((tenant) => mayConcern(tenant, tenants)))
     .toSorted((one, other) => place(one) - place(other));
-}
-
-function isOfCaller(tenant: string, tenants: readonly string[]): boolean {
-  return tenants.length > 0 && (tenant === anyTenant || includesTenant(tenants, tenant));
 }
 
 /** Tests types against the patterns of many subscriptions, each of which is compiled once. */
@@ -160,7 +156,7 @@ function isCovered(one: SubscriptionConfig, earlier: SubscriptionConfig, { tenan
   const [own, others] = [producersOf(one), producersOf(earlier)];
   const hasProducers = others.length === 0 || (own.length > 0 && own.every((name) => others.includes(name)));
   const isAnyContent = (earlier.selects?.matchers ?? []).length === 0;
-  const whose = one.tenants.filter((tenant) => isOfCaller(tenant, tenants));
+  const whose = one.tenants.filter((tenant) => mayConcern(tenant, tenants));
   return isAnyContent && hasProducers && whose.every((tenant) => includesTenant(earlier.tenants, tenant));
 }
 

@@ -3,7 +3,7 @@ import type { EventMatcherConfig, NotAppliedPartner, SubscriptionConfig } from "
 import { createEventValues, treeOf } from "../events/compile-matchers.ts";
 import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
 import { unmetOf, type Unmet } from "../events/subscriptions.ts";
-import { anyTenant, includesTenant } from "../events/tenants.ts";
+import { anyTenant, mayConcern } from "../events/tenants.ts";
 import type { Partner } from "../partners/partner.ts";
 import { parseRoutedBy, routedByText, type StoredEvent } from "../records/event-record.ts";
 import type { DeliveryHistory } from "./delivery-histories.ts";
@@ -98,8 +98,7 @@ function visibleOf(
   subscriptions: readonly SubscriptionConfig[],
   { tenants }: ExplainCaller,
 ): readonly SubscriptionConfig[] {
-  const sees = (tenant: string): boolean => tenant === anyTenant || includesTenant(tenants, tenant);
-  return subscriptions.filter((one) => one.tenants.some(sees));
+  return subscriptions.filter((one) => one.tenants.some((tenant) => mayConcern(tenant, tenants)));
 }
 
 function deliveryOf({ partner, state, reason, waiting }: DeliveryHistory): PartnerExplanation {
@@ -126,18 +125,15 @@ function absenceOf(
   const { event } = explained;
   if (event.only !== undefined) return without(label, event.only === key ? "no_record" : "ping");
   if (event.about === key) return without(label, "about_partner");
-  const matching = subscriptions.find((one) => unmetOf(one, event) === undefined);
+  const judged = subscriptions.map((one) => ({ name: one.name, unmet: unmetOf(one, event) }));
+  const matching = judged.find(({ unmet }) => unmet === undefined);
   if (matching !== undefined)
     return { ...without(label, isRecorded ? "no_record" : "matches_now"), subscription: matching.name };
   const lost = withdrawn.find((one) => unmetOf(one, event) === undefined);
   if (lost !== undefined) return { ...without(label, "withdrawn"), subscription: lost.name };
-  const misses = subscriptions.flatMap((one) => {
-    const unmet = unmetOf(one, event);
-    return unmet === undefined ? [] : [{ name: one.name, unmet }];
-  });
-  const placeOf = (unmet: Unmet): number => requirementOrder.indexOf(unmet.kind);
-  const [nearest] = misses.toSorted((one, other) => placeOf(other.unmet) - placeOf(one.unmet));
-  if (nearest === undefined) return without(label, "withdrawn_other");
+  const placeOf = (unmet: Unmet | undefined): number => requirementOrder.indexOf(unmet?.kind ?? "");
+  const [nearest] = judged.toSorted((one, other) => placeOf(other.unmet) - placeOf(one.unmet));
+  if (nearest?.unmet === undefined) return without(label, "withdrawn_other");
   const { name, unmet } = nearest;
   const matcher = unmet.kind === "matcher" ? matcherOf(unmet.matcher, explained) : null;
   return { ...without(label, unmet.kind), subscription: name, matcher };
