@@ -202,7 +202,7 @@ export const DeliveryHistory = object(
     routed_by: nullable(ref(RoutedBy), "Configuration that routed the event to the partner; null if that is unknown"),
     attempts: list(ref(AttemptHistory), "Attempts in order"),
   },
-  { acknowledged: ref(ManualAcknowledgement, "Who marked the delivery as handled; absent if nobody did") },
+  { acknowledged: ref(ManualAcknowledgement, "Who marked the delivery as handled; absent if it was not marked") },
 );
 export type DeliveryHistory = Static<typeof DeliveryHistory>;
 

@@ -78,7 +78,7 @@ export function LegendTable({ series, columns, format, point, hidden, onHidden }
   );
 }
 
-/** The change of the last value since the earlier window; undefined if there is none. */
+/** The change of the last value since the earlier window; undefined if either value is missing. */
 export function lastChangeOf({ points, changes }: Pick<ChartSeries, "points" | "changes">): string | undefined {
   const last = points.findLast(([, value]) => value !== null);
   return last === undefined ? undefined : changes?.get(last[0]);

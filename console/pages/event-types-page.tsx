@@ -67,7 +67,7 @@ function NoTypes(): JSX.Element {
       title="No event types"
       why={
         "No EventCatalog declares a type that your token may see. Events are delivered without one, but nothing " +
-        "checks their data, and nobody finds their schema here."
+        "checks their data, and their schemas are not listed here."
       }
       next={
         <>

@@ -46,7 +46,7 @@ export interface EventCatalogTypeVersion {
 
 /** A field of data and its class. */
 export interface EventCatalogTypeSensitive {
-  /** JSON pointer into data, such as /merchant/margin. The segment * stands for every item of a list. */
+  /** JSON pointer into data, such as /merchant/margin. The segment * matches every item of a list. */
   readonly pointer: string;
   /** Class of the field, a word of the installation such as personal or financial. */
   readonly class: string;
