@@ -67,7 +67,9 @@ describe("a query of two programs over one NATS", () => {
   });
 
   test("spends one quota in both of them", async () => {
-    const burst = 10;
+    const burst = 20;
+    // A program that waits 250 ms for its owner, as on a busy machine, spends from its share (decision 0102).
+    const share = burst / 2;
     const quota = plainObject("QueryClassQuota", {
       class: "B",
       clients: [{ clientId: "test" }],
@@ -79,8 +81,8 @@ describe("a query of two programs over one NATS", () => {
     const answers = await queryInTurn(pods, 4 * burst);
     const elapsedSeconds = (performance.now() - startedAtMs) / 1000;
     const accepted = answers.filter(({ status }) => status === 200);
-    expect(accepted.length).toBeGreaterThanOrEqual(burst / 2);
-    expect(accepted.length).toBeLessThanOrEqual(burst + Math.ceil(elapsedSeconds) + 1);
+    expect(accepted.length).toBeGreaterThanOrEqual(share);
+    expect(accepted.length).toBeLessThan(burst + share + Math.ceil(elapsedSeconds) + 1);
     expect(answers.some(({ status }) => status === 429)).toBe(true);
   });
 });
