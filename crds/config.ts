@@ -238,7 +238,12 @@ export interface EventCatalogConfig extends ResourceOrigin {
   readonly uncompared?: true;
   /** By type. No two catalogs hold the same type. */
   readonly types: readonly EventTypeConfig[];
-  /** Sensitive fields of types that it declared until another catalog or the policy prevented that. By type. */
+  /** True for a catalog whose object was deleted. It has no types, only former ones. */
+  readonly deleted?: true;
+  /**
+   * Sensitive fields of types that it no longer declares: another catalog or the policy prevents it, or its author
+   * removed the type and a partner still excludes the class of the field. By type.
+   */
   readonly formerTypes?: readonly Pick<EventTypeConfig, "type" | "sensitive">[];
 }
 

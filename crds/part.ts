@@ -42,3 +42,8 @@ export function partsOf(config: RuntimeConfig): ReadonlyMap<string, ConfigPart> 
   ];
   return new Map(parts.map((part) => [part.config.uid, part]));
 }
+
+/** The catalogs of event types among some parts. */
+export function eventCatalogsOf(parts: readonly ConfigPart[]): readonly EventCatalogConfig[] {
+  return parts.flatMap(({ kind, config }) => (kind === "EventCatalog" ? [config] : []));
+}

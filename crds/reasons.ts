@@ -83,6 +83,9 @@ const typesResolved = {
   TypeNotDeclared: falseReason(
     "A pattern of a subscription matches no declared type, although an event catalog declares types of its domain.",
   ),
+  ClassNotDeclared: falseReason(
+    "No event catalog declares some fields any more that the partner excludes by their class; they stay excluded.",
+  ),
 };
 
 const namespaceWatched = {

@@ -1,5 +1,6 @@
 import type { ResourceResult } from "../crds/compile/resource-result.ts";
 import { type ConditionStatus, type EndpointVerifiedReason, reasons, type ProgrammedReason } from "../crds/reasons.ts";
+import { typesFault } from "../crds/compile/unresolved-types.ts";
 import { capBytes, mask } from "../kube/client/kube-error.ts";
 import { observedDrafts, type ObservedFacts, type Rollout } from "./observe/rollout.ts";
 import type { Condition, ResourceStatus, StatusColumns } from "./resource-types.ts";
@@ -196,8 +197,7 @@ function validationDrafts({ validation, generation }: Facts): readonly Condition
 function warningDrafts({ result, generation, unavailable }: Facts): readonly ConditionDraft[] {
   const sentences = result?.ambiguousKeys ?? [];
   const { UnprefixedKey: ambiguous } = reasons.SigningKeysUnambiguous;
-  const types = result?.unresolvedTypes ?? [];
-  const { TypeNotDeclared: undeclared } = reasons.TypesResolved;
+  const types = result === undefined ? undefined : typesFault(result);
   const { NamespaceUnavailable: unwatched } = reasons.NamespaceWatched;
   const warning = (type: string, reason: string, status: ConditionStatus, message: string): ConditionDraft => {
     return { type, status, reason, message, observedGeneration: generation };
@@ -206,9 +206,7 @@ function warningDrafts({ result, generation, unavailable }: Facts): readonly Con
     ...(sentences.length === 0
       ? []
       : [warning("SigningKeysUnambiguous", "UnprefixedKey", ambiguous.status, sentences.join("; "))]),
-    ...(types.length === 0
-      ? []
-      : [warning("TypesResolved", "TypeNotDeclared", undeclared.status, `${undeclared.meaning} ${types.join(", ")}`)]),
+    ...(types === undefined ? [] : [warning("TypesResolved", types.reason, types.status, types.message)]),
     ...(unavailable === undefined
       ? []
       : [warning("NamespaceWatched", "NamespaceUnavailable", unwatched.status, `${unwatched.meaning} ${unavailable}`)]),

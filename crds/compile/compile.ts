@@ -4,13 +4,14 @@ import { UnresolvedTypes } from "./unresolved-types.ts";
 import { partPermissionProblems } from "../checks/permissions.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { RuntimeConfig } from "../config.ts";
-import type { ConfigPart } from "../part.ts";
+import { type ConfigPart, eventCatalogsOf } from "../part.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
 import { byText, canonicalJson } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
 import { type Evaluation, EvaluationCache } from "./evaluation-cache.ts";
 import type { ResourceResult } from "./resource-result.ts";
+import { withKeptFields } from "./kept-fields.ts";
 import { versionsLimit } from "./versions-limit.ts";
 import { type Before, expired, lastGoodMsDefault, permittedPart } from "./last-good.ts";
 import { type KeyHolder, resolveConflicts, uniqueKeysOfPart } from "./uniqueness.ts";
@@ -88,7 +89,10 @@ export function createCompiler(): (input: CompileInput) => CompileResult {
       one.outcome([...(conflicts.get(one) ?? []), ...(tooMany.get(one) ?? [])], before),
     );
     const parts = outcomes.flatMap(({ part }) => part ?? []);
-    const config = assemble(kept.length === 0 ? parts : [...parts, ...kept.map(({ part }) => part)].sort(byPartName));
+    const assembled = assemble(
+      kept.length === 0 ? parts : [...parts, ...kept.map(({ part }) => part)].sort(byPartName),
+    );
+    const config = withKeptFields(assembled, before.eventCatalogs?.() ?? []);
     types.use(config.eventCatalogs ?? []);
     return {
       config,
@@ -143,7 +147,7 @@ function byPartName({ kind, config }: ConfigPart, { kind: nextKind, config: next
 
 /** @param parts by kind, namespace and name */
 function assemble(parts: readonly ConfigPart[]): RuntimeConfig {
-  const eventCatalogs = parts.flatMap(({ kind, config }) => (kind === "EventCatalog" ? [config] : []));
+  const eventCatalogs = eventCatalogsOf(parts);
   return {
     schema: 1,
     partners: parts.flatMap(({ kind, config }) => (kind === "WebhookPartner" ? [config] : [])),

@@ -1,7 +1,7 @@
 import { partPermissionProblems } from "../checks/permissions.ts";
 import { resolveReferences, type References } from "../checks/references.ts";
 import { missingPart, type Secrets } from "../checks/secret-entry.ts";
-import type { HeldReason, PartnerConfig } from "../config.ts";
+import type { EventCatalogConfig, HeldReason, PartnerConfig } from "../config.ts";
 import { materialIdsOf } from "../material.ts";
 import { grantOf, type InstallationPolicy } from "../policy.ts";
 import type { MetricCatalog, Resource, WebhookPartner } from "../resource.ts";
@@ -20,14 +20,13 @@ export const lastGoodMsDefault = 7 * 86_400_000;
 export interface Before {
   /** The applied part of the object of that uid; undefined when there was none. */
   readonly partOf: (resource: Resource) => ConfigPart | undefined;
+  /** The applied catalogs of event types, also those whose objects were deleted. @default none */
+  readonly eventCatalogs?: () => readonly EventCatalogConfig[];
   /** Unix milliseconds. */
   readonly nowMs: number;
   /** Time for which a last good version may be used instead. It bounds how long bytes of deleted Secrets stay. */
   readonly lastGoodMs: number;
-  /**
-   * True when a partner in conflict may have been applied although its part is unknown. It is then held.
-   * @default false: it is left out
-   */
+  /** True if a partner in conflict may have been applied although its part is unknown: it is held. @default false */
   readonly mayForget?: boolean;
 }
 

@@ -38,6 +38,8 @@ export interface ResourceResult {
   readonly ambiguousKeys: readonly string[];
   /** Patterns of a partner that match no declared type of their domain; absent without one. */
   readonly unresolvedTypes?: readonly string[];
+  /** Fields that a partner excludes by a class, and that no catalog declares any more; absent without one. */
+  readonly keptFields?: readonly string[];
   /** Present when its last good version is applied instead: start and end of that time, in Unix milliseconds. */
   readonly lastGood?: { readonly sinceMs: number; readonly untilMs: number };
   /** Reason why its events wait; absent when they do not. */

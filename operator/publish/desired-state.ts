@@ -134,18 +134,8 @@ export class DesiredState {
     );
     const compiled = all.filter((resource) => !isPaused(resource) || held.has(resource));
     const carried = this.#carriedParts();
-    const {
-      config: compiledConfig,
-      results,
-      againMs,
-    } = this.#compile({
-      resources: compiled,
-      secrets,
-      policy: policy(),
-      held,
-      before,
-      carried,
-    });
+    const input = { resources: compiled, secrets, policy: policy(), held, before, carried };
+    const { config: compiledConfig, results, againMs } = this.#compile(input);
     this.#scheduleAgain(againMs - before.nowMs);
     const config = this.#waitingSince.note(compiledConfig, (partner) => publications.partner(partner), before.nowMs);
     const fitted = this.#fit(withLeftOut(config, all, results), all);
@@ -162,6 +152,7 @@ export class DesiredState {
     const { publications, lastGoodMs, clock } = this.#options;
     return {
       partOf: (resource) => publications.part(keyOf(resource), resource.metadata.uid),
+      eventCatalogs: () => publications.eventCatalogs(),
       nowMs: clock.wallMs(),
       lastGoodMs,
     };

@@ -1,5 +1,5 @@
 import { withoutKeys } from "../../crds/compile/last-good.ts";
-import type { PartnerConfig } from "../../crds/config.ts";
+import type { EventCatalogConfig, PartnerConfig } from "../../crds/config.ts";
 import type { ConfigPart } from "../../crds/part.ts";
 import { isReadable } from "../../crds/shards/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
@@ -116,6 +116,14 @@ export class Publications {
       if (part === undefined || !isWanted(part)) return [];
       const whole = this.part(key, part.config.uid) ?? keyless(part);
       return whole === undefined ? [] : [[key, whole] as const];
+    });
+  }
+
+  /** The published catalogs of event types, and what is left of deleted ones. */
+  eventCatalogs(): readonly EventCatalogConfig[] {
+    return this.keys().flatMap((key) => {
+      const part = this.of(key)?.part;
+      return part?.kind === "EventCatalog" ? [part.config as EventCatalogConfig] : [];
     });
   }
 

@@ -42,7 +42,8 @@ export function objectName(kind: string, { namespace, name }: { readonly namespa
  */
 export function editedConfig(base: RuntimeConfig, { resources, prune }: Edit): EditedConfig {
   const parts = partsOf(base);
-  const known = new Map([...parts.values()].map((part) => [objectName(part.kind, part.config), part]));
+  const objects = [...parts.values()].filter((part) => part.kind !== "EventCatalog" || part.config.deleted !== true);
+  const known = new Map(objects.map((part) => [objectName(part.kind, part.config), part]));
   const placed = resources.map((resource) => placedOver(resource, known));
   const named = new Set(placed.map(({ kind, metadata }) => objectName(kind, metadata)));
   const unnamed = [...known].filter(([object]) => !named.has(object));
@@ -51,7 +52,12 @@ export function editedConfig(base: RuntimeConfig, { resources, prune }: Edit): E
     ...placed.map((one) => [one, partOf(one, known.get(objectName(one.kind, one.metadata)))] as const),
     ...kept.map((part) => [emptyResource(part), part] as const),
   ]);
-  const before = { partOf: (one: Resource) => parts.get(uidOf(one)), nowMs: 0, lastGoodMs: lastGoodMsDefault };
+  const before = {
+    partOf: (one: Resource) => parts.get(uidOf(one)),
+    eventCatalogs: () => base.eventCatalogs ?? [],
+    nowMs: 0,
+    lastGoodMs: lastGoodMsDefault,
+  };
   const { config, results } = compile({
     resources: [...held.keys()],
     secrets: new Map(),

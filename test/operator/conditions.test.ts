@@ -74,6 +74,17 @@ const rows: readonly Row[] = [
     ],
   },
   {
+    when: "fields stay excluded whose class no catalog declares any more, which only warns",
+    facts: { ...inForce, result: { ...good, unresolvedTypes: ["payout.processd"], keptFields: ["/iban of payout.a"] } },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=True/Ready@4",
+      "TypesResolved=False/ClassNotDeclared@4",
+    ],
+  },
+  {
     when: "its namespace cannot be listed",
     facts: { ...inForce, unavailable: "403" },
     say: [

@@ -150,7 +150,8 @@ function generationInForce(
   return [...partners, ...catalogs, ...quotas, ...eventCatalogs].find((one) => one.uid === uid)?.generation;
 }
 
-function undeclaredOf({ unresolvedTypes }: ResourceResult, generation: number | undefined) {
+function undeclaredOf({ unresolvedTypes, keptFields }: ResourceResult, generation: number | undefined) {
+  if (keptFields !== undefined) return [["TypesResolved", false, "ClassNotDeclared", generation] as const];
   return unresolvedTypes === undefined ? [] : [["TypesResolved", false, "TypeNotDeclared", generation] as const];
 }
 

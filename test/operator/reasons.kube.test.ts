@@ -226,6 +226,22 @@ const rows: readonly Row[] = [
     },
   },
   {
+    says: "the catalog is deleted whose classes it excludes",
+    kind: "WebhookPartner",
+    reaches: { Ready: "Ready", TypesResolved: "ClassNotDeclared" },
+    come: async ({ ns, start }) => {
+      await start();
+      await cluster.secret(ns, "partner", { hmac: 1 });
+      const sensitive = [{ pointer: "/id", class: "financial" }];
+      await cluster.put(ns, "EventCatalog", "types", { "types[0].sensitive": sensitive });
+      const payload = { excludeClasses: ["financial"] };
+      await cluster.put(ns, "WebhookPartner", "it", { "subscriptions[0].payload": payload });
+      await cluster.reason(ns, "WebhookPartner", "it", "Ready", "Ready");
+      await cluster.reason(ns, "EventCatalog", "types", "Ready", "Ready");
+      await cluster.remove(ns, "EventCatalog", "types");
+    },
+  },
+  {
     says: "its key of Standard Webhooks is base64 without a prefix",
     kind: "WebhookPartner",
     reaches: { Ready: "Ready", SigningKeysUnambiguous: "UnprefixedKey" },

@@ -13,7 +13,7 @@ import type { SecretEntries } from "./secret-manifest.ts";
 /** What a folder had in force: the objects, and the parts that were made from them. */
 export interface InForce {
   readonly objects: FolderObjects;
-  /** By the uid of their resource. */
+  /** By the uid of their resource. Catalogs of event types are among them after their deletion too. */
   readonly parts: ReadonlyMap<string, ConfigPart>;
 }
 
@@ -108,6 +108,6 @@ function parseRecord(text: string): InForce {
   const uids = new Set(objects.flatMap(([, { resource }]) => (resource === undefined ? [] : uidOf(resource))));
   return {
     objects: { ...noObjects, objects: new Map(objects) },
-    parts: new Map([...parts].filter(([uid]) => uids.has(uid))),
+    parts: new Map([...parts].filter(([uid, { kind }]) => kind === "EventCatalog" || uids.has(uid))),
   };
 }

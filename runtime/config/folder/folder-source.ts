@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createCompiler } from "../../../crds/compile/compile.ts";
 import { uidOf } from "../../../crds/compile/origin.ts";
-import { type ConfigPart, partsOf } from "../../../crds/part.ts";
+import { type ConfigPart, eventCatalogsOf, partsOf } from "../../../crds/part.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/last-good.ts";
 import { WaitingSince } from "../../../crds/compile/waiting-since.ts";
 import type { PartnerConfig } from "../../../crds/config.ts";
@@ -195,6 +195,7 @@ class FolderReader {
     const { policy, lastGoodMs = lastGoodMsDefault } = this.options;
     const before: Before = {
       partOf: (resource) => this.parts.get(uidOf(resource)),
+      eventCatalogs: () => eventCatalogsOf([...this.parts.values()]),
       nowMs: this.nowMs(),
       lastGoodMs,
       mayForget: true,
@@ -231,9 +232,7 @@ class FolderReader {
     return this.nowMs() >= this.againMs;
   }
 
-  private nowMs(): number {
-    return (this.options.now ?? Date.now)();
-  }
+  private nowMs = (): number => (this.options.now ?? Date.now)();
 
   forget(): void {
     this.signature = undefined;

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FolderRecordFile } from "../../../../runtime/config/folder/folder-record.ts";
 import { FolderSource, readFolder } from "../../../../runtime/config/folder/folder-source.ts";
 import type { FolderState } from "../../../../runtime/config/folder/folder-state.ts";
+import { sensitiveFields } from "../../../../crds/declared-types.ts";
 import { uidOf } from "../../../../crds/compile/origin.ts";
 import { emptyConfig } from "../../../../operator/publish/plan.ts";
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
@@ -448,6 +449,24 @@ describe("a folder after a restart", () => {
     await run();
     await rm(join(folder.path, "acme.yaml"));
     expect(outcomeOf(await run())).toEqual({ inForce: betaAlone, rejected: [], isPartial: false });
+  });
+
+  test("keeps fields that a class excludes when their catalog was deleted, also after two more starts", async () => {
+    await write(
+      "acme.yaml",
+      partner("acme", { ...uses("acme"), "subscriptions[0].payload": { excludeClasses: ["f"] } }),
+    );
+    const sensitive = [{ pointer: "/id", class: "f" }];
+    await write("types.yaml", JSON.stringify(plainObject("EventCatalog", { "types[0].sensitive": sensitive })));
+    await run();
+    await rm(join(folder.path, "types.yaml"));
+    for (const _ of [1, 2]) {
+      const { config, warnings } = await run();
+      expect(sensitiveFields(config).get("payout.processed")).toEqual(sensitive);
+      expect(warnings.map(({ message }) => message).join()).toContain("no event catalog declares the field /id");
+    }
+    await write("acme.yaml", partner("acme", uses("acme")));
+    expect((await run()).config.eventCatalogs).toBeUndefined();
   });
 
   test("uses a last good version no longer than it may, however often it starts", async () => {
