@@ -220,10 +220,10 @@ export function silencesOf({ installation, faults }: Evidence) {
   const healthy = installation.partners.filter(({ profile }) => profile.isHealthy === true);
   return withTails(faults, tailMsMax)
     .filter(({ past: { fault } }) => losesServer(fault) || losesPod(fault))
-    .map(({ past, tailMs }) => ({
+    .map(({ past, tailMs, nextMs }) => ({
       past,
       verb: past.fault.verb,
-      ms: Math.max(...healthy.map(({ deliveredMs }) => silenceMs(deliveredMs, past, tailMs))),
+      ms: Math.max(...healthy.map(({ deliveredMs }) => silenceMs(deliveredMs, past, tailMs, nextMs))),
     }));
 }
 

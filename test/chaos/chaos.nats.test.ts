@@ -12,6 +12,8 @@ import { profiles } from "./partners.ts";
 /** Length of a run; without it there is none (`make chaos`, `make soak`). */
 const seconds = Number(process.env["HELIOGRAPH_CHAOS_SECONDS"] ?? 0);
 const seed = Number(process.env["HELIOGRAPH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+/** The only faults of a run, such as `kill_pod,stop_pod`. @default all */
+const verbs = process.env["HELIOGRAPH_CHAOS_VERBS"]?.split(",");
 const eventsPerSecond = 60;
 const warmMsMax = 60_000;
 const warmDeliveries = 100;
@@ -50,6 +52,7 @@ test.skipIf(seconds === 0)(
       partners: profiles.filter(({ isHealthy, isPaused }) => !isHealthy && !isPaused).map(({ name }) => name),
       canFillDisks: servers.canFillDisks,
       canStepClocks: pods.every(({ clock }) => clock !== undefined),
+      ...(verbs === undefined ? {} : { verbs }),
     };
     const faults = await conduct(installation, options, random(seed), startedMs + seconds * 1_000);
     await traffic.stop();

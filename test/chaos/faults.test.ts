@@ -1,11 +1,20 @@
 import { expect, test } from "vitest";
 import { random } from "../runtime/metrics/oracle/generated-series.ts";
-import { drawFault, faultText, losesPod, losesServer, podCount, serverCount, type Fault } from "./faults.ts";
+import {
+  drawFault,
+  faultText,
+  losesPod,
+  losesServer,
+  podCount,
+  serverCount,
+  type Fault,
+  type FaultOptions,
+} from "./faults.ts";
 
 const options = { partners: ["slow", "limited"], canFillDisks: true, canStepClocks: true };
 const drawnMax = 2_000;
 
-function drawn(seed: number, changes: Partial<typeof options> = {}): readonly Fault[] {
+function drawn(seed: number, changes: Partial<FaultOptions> = {}): readonly Fault[] {
   const draw = random(seed);
   return Array.from({ length: drawnMax }, () => drawFault({ ...options, ...changes }, draw));
 }
@@ -33,6 +42,10 @@ test("what this machine cannot do is never drawn", () => {
   expect(verbsOf(drawn(1, { canFillDisks: false }))).not.toContain("fill_disk");
   expect(verbsOf(drawn(1, { canStepClocks: false }))).not.toContain("step_clock");
   expect(verbsOf(drawn(1)).has("fill_disk") && verbsOf(drawn(1)).has("step_clock")).toBe(true);
+});
+
+test("a run may have some sorts of faults only", () => {
+  expect(verbsOf(drawn(1, { verbs: ["kill_pod", "stop_pod"] }))).toEqual(new Set(["kill_pod", "stop_pod"]));
 });
 
 test("a pod stops for 5 to 60 seconds", () => {

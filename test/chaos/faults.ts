@@ -26,6 +26,8 @@ export interface FaultOptions {
   readonly partners: readonly string[];
   readonly canFillDisks: boolean;
   readonly canStepClocks: boolean;
+  /** The only faults that are drawn. @default all */
+  readonly verbs?: readonly string[];
 }
 
 const hourMs = 3_600_000;
@@ -95,7 +97,8 @@ export function drawFault(options: FaultOptions, random: () => number): Fault {
   });
 }
 
-function isPossible(verb: string, { canFillDisks, canStepClocks }: FaultOptions): boolean {
+function isPossible(verb: string, { canFillDisks, canStepClocks, verbs }: FaultOptions): boolean {
+  if (verbs?.includes(verb) === false) return false;
   if (verb === "fill_disk") return canFillDisks;
   return verb !== "step_clock" || canStepClocks;
 }

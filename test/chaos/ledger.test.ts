@@ -115,6 +115,13 @@ test("a silence begins before the fault and may end after it", () => {
   expect(silenceMs([], fault, 3_000)).toBe(4_000);
 });
 
+test("what the next fault delays is no silence of the one before", () => {
+  const fault = past("kill_pod", 1_000, 2_000);
+  const deliveredMs = [900, 2_400, 4_900, 12_000];
+  expect(silenceMs(deliveredMs, fault, 3_000, 5_000)).toBe(2_500);
+  expect(silenceMs(deliveredMs, past("kill_server", 5_000, 6_000), 3_000)).toBe(7_100);
+});
+
 test("a fault has its time alone until the next one begins", () => {
   const faults = [past("kill_pod", 0, 1_000), past("kill_pod", 3_000, 4_000)];
   expect(withTails(faults, 5_000).map(({ tailMs }) => tailMs)).toEqual([2_000, 5_000]);

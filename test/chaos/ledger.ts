@@ -171,29 +171,37 @@ export function isExcused(
   return near.some(({ fromMs }) => open - limit <= underWay(receipts, fromMs));
 }
 
-/** The longest time without a delivery to a partner, from the beginning of a fault until `tailMs` after its end. */
+/**
+ * The longest time without a delivery to a partner, from the beginning of a fault until `tailMs` after its end.
+ *
+ * @param nextMs beginning of the next fault: what it delays is no silence of this one. @default never
+ */
 export function silenceMs(
   deliveredMs: readonly number[],
   { fromMs, toMs }: Pick<PastFault, "fromMs" | "toMs">,
   tailMs: number,
+  nextMs = Number.POSITIVE_INFINITY,
 ): number {
   const endMs = toMs + tailMs;
   const before = deliveredMs.findLast((atMs) => atMs <= fromMs) ?? fromMs;
   const times = [before, ...deliveredMs.filter((atMs) => atMs > fromMs && atMs < endMs)];
-  const after = deliveredMs.find((atMs) => atMs >= endMs) ?? endMs;
+  const after = Math.min(deliveredMs.find((atMs) => atMs >= endMs) ?? endMs, nextMs);
   return [...times, after].reduce((longest, atMs, index, all) => {
     return Math.max(longest, index === 0 ? 0 : atMs - (all[index - 1] ?? atMs));
   }, 0);
 }
 
-/** Each fault with the time that belongs to it alone: until `tailMs` after its end, or until the next one begins. */
+/**
+ * Each fault with the time that belongs to it alone: until `tailMs` after its end, or until the next one begins at
+ * `nextMs`.
+ */
 export function withTails<T extends PastFault>(
   faults: readonly T[],
   tailMs: number,
-): readonly { readonly past: T; readonly tailMs: number }[] {
+): readonly { readonly past: T; readonly tailMs: number; readonly nextMs: number }[] {
   return faults.map((past, index) => {
     const nextMs = faults[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY;
-    return { past, tailMs: Math.max(0, Math.min(tailMs, nextMs - past.toMs)) };
+    return { past, tailMs: Math.max(0, Math.min(tailMs, nextMs - past.toMs)), nextMs };
   });
 }
 
