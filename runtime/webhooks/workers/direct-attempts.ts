@@ -1,6 +1,7 @@
 import type { Clock } from "../../../limits/clock.ts";
 import { directShare } from "./own-lane-consumers.ts";
 import type { Partner } from "../partners/partner.ts";
+import type { DeliveryRecord } from "../records/delivery-record.ts";
 import type { Health } from "../settlement/circuit-breaker.ts";
 import type { DeliveryToAttempt } from "../delivery/attempt-once.ts";
 import type { SharedByWorkers } from "./lane-worker.ts";
@@ -110,6 +111,12 @@ export class DirectAttempts {
 
   #othersEndMs(key: string): number {
     return this.#deps.shared.ownership.othersEndMs(key, this.#takeOverMs, this.#ownedSince);
+  }
+
+  /** The end of the attempt of this delivery, whose record is stored then; undefined when none is under way here. */
+  endOf({ did }: Pick<DeliveryRecord, "did">): Promise<void> | undefined {
+    const attempt = this.#deps.shared.direct.get(did);
+    return attempt && this.#underWay.get(attempt);
   }
 
   /** Resolves when the attempts that are under way now have ended. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Registry } from "prom-client";
-import { laneConsumer } from "../../../runtime/nats/layout.ts";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { laneConsumer, routerConsumer } from "../../../runtime/nats/layout.ts";
 import { ownerOf } from "../../../runtime/pods/pods.ts";
 import { directShare } from "../../../runtime/webhooks/workers/own-lane-consumers.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
@@ -28,6 +29,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 interface Case extends EngineCase {
+  readonly config: RuntimeConfig;
   readonly partner: WebhookPartnerServer;
   readonly registry: Registry;
   /** An event whose attempt is under way and whose delivery is not stored. */
@@ -41,7 +43,7 @@ interface Case extends EngineCase {
 }
 
 /** An engine that makes first attempts straight from events, with one under way. */
-async function caseOf(overrides: PartnerOverrides = {}): Promise<Case> {
+async function caseOf(overrides: PartnerOverrides = {}, podId?: string): Promise<Case> {
   const held = new Map<string, (answer: PartnerAnswer) => void>();
   const release = (id: string, answer: PartnerAnswer = {}): void => held.get(id)?.(answer);
   const answer = ({ eventId, attempt }: ReceivedDelivery): PartnerAnswer | Promise<PartnerAnswer> =>
@@ -49,7 +51,8 @@ async function caseOf(overrides: PartnerOverrides = {}): Promise<Case> {
   const partner = await partnerServer(context, answer);
   const registry = new Registry();
   const config = configOf(partnerConfig("one", partner.url, { timeoutMs: 20_000, ...overrides }));
-  const engine = await engineCase(server.url, context, config, { registry, ...removedAtOnce });
+  const named = podId === undefined ? {} : { podId };
+  const engine = await engineCase(server.url, context, config, { registry, ...removedAtOnce, ...named });
   onTestFinished(() => [...held.keys()].forEach((id) => release(id)));
   const produce = (id: string) => engine.ingest(eventBytes(id));
   const [slow = ""] = await sendDirectly({ ...engine, partner, produce }, 1, release);
@@ -58,7 +61,7 @@ async function caseOf(overrides: PartnerOverrides = {}): Promise<Case> {
       ({ partner: label }) => label === "default/one",
     );
   const storedBefore = await storedDeliveries(engine.nats, engine.prefix);
-  return { ...engine, partner, registry, slow, storedBefore, release: (one) => release(slow, one), delivery };
+  return { ...engine, config, partner, registry, slow, storedBefore, release: (one) => release(slow, one), delivery };
 }
 
 describe("an attempt straight from an event", () => {
@@ -128,6 +131,38 @@ describe("an attempt straight from an event", () => {
     await untilEmpty(it, timeoutMs);
     expect(it.partner.of(it.slow)).toHaveLength(1);
   });
+});
+
+/** Returns the last event to its consumer, as at the end of its acknowledgement wait. */
+async function returnLastEvent({ nats, layout }: EngineCase): Promise<void> {
+  const { events } = layout.streams;
+  const [{ state }, { delivered }] = await Promise.all([
+    nats.manager.streams.info(events),
+    nats.manager.consumers.info(events, routerConsumer),
+  ]);
+  const reply = ["$JS.ACK", events, routerConsumer, 1, state.last_seq, delivered.consumer_seq, 0, 0].join(".");
+  nats.connection.publish(reply, "-NAK");
+  await nats.connection.flush();
+}
+
+test("an attempt straight from an event is made once when another pod gets the event before its record", async () => {
+  const names = ["pod-1", "pod-2"];
+  const [uid = ""] = idsOf(256).filter((id) => ownerOf(partnerKey(id), names) === "pod-1");
+  const it = await caseOf({ uid, retry: { scheduleSeconds: [1], maxAgeSeconds: 3_600, jitterPercent: 0 } }, "pod-1");
+  const other = await startEngine(server.url, it.config, { settings: streamsOf(it.prefix), podId: "pod-2" });
+  onTestFinished(other.stop);
+  const isStored = async (): Promise<boolean> => {
+    if ((await storedDeliveries(it.nats, it.prefix)) > it.storedBefore) return true;
+    await returnLastEvent(it);
+    return false;
+  };
+  await waitFor(isStored, { timeoutMs, what: "the delivery that the other pod stores" });
+  await it.ingest(eventBytes("later"));
+  await waitFor(() => it.partner.of("later").length === 1, { timeoutMs, what: "a delivery after it" });
+  it.release({ status: 500 });
+  await waitFor(() => it.partner.of(it.slow).some(({ attempt }) => attempt === 2), { timeoutMs, what: "the retry" });
+  await untilEmpty(it, timeoutMs);
+  expect(it.partner.of(it.slow).map(({ attempt }) => attempt)).toEqual([1, 2]);
 });
 
 /** Attempts that JetStream may have under way for a partner. */
