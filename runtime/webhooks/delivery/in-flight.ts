@@ -23,7 +23,7 @@ export interface InFlight<W extends HeldWork> {
 }
 
 /** So far below the first acknowledgement wait that two missed calls do no harm. */
-export const keepAliveMs = 500;
+export const keepAliveMs = 400;
 
 /**
  * Creates an empty set. `onError` is called with every failed run.

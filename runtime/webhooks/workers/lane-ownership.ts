@@ -2,7 +2,7 @@ import type { Bucket } from "../../nats/streams/buckets.ts";
 import { ownerOf } from "../../pods/pods.ts";
 import { untilAvailable } from "../../nats/connection/retry-until-reply.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
-import { laneLeaseMs, laneUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
+import { leaseMs, leaseUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { Log } from "../log.ts";
 import { beatValue, leftMs, livePods, partnersField, sendBeat, untilGoneMs, OtherPods } from "./heartbeats.ts";
 
@@ -96,7 +96,7 @@ export class LaneOwnership {
    * isOwner}, it is right after this process stood still.
    */
   isCurrent(): boolean {
-    return this.#lease !== undefined && this.#deps.leases.nowMs() - this.#lease.sentMs < laneUseMs;
+    return this.#lease !== undefined && this.#deps.leases.nowMs() - this.#lease.sentMs < leaseUseMs;
   }
 
   /**
@@ -156,7 +156,7 @@ export class LaneOwnership {
     const found = livePods(others, this.#key, nowMs);
     const allPodsSupportDirect = others.every((entry) => entry.value === beatValue || leftMs(entry, nowMs) <= 0);
     this.#untilGoneMs = untilGoneMs(others, nowMs);
-    if (this.silentMs() > laneLeaseMs) {
+    if (this.silentMs() > leaseMs) {
       // After an outage of JetStream all heartbeats are old. The live pods stay until the others have sent new ones.
       this.#graceUntilMs = performance.now() + graceMs;
     }
@@ -184,7 +184,7 @@ export class LaneOwnership {
     if (isSkipped) leases.skip(storedMs - passedMs);
     const sentMs = next.sentMs + (isSkipped ? storedMs - passedMs : 0);
     leases.confirm(sentMs);
-    const isLapsed = !isUnbroken || isSkipped || Math.max(passedMs, storedMs) >= laneUseMs;
+    const isLapsed = !isUnbroken || isSkipped || Math.max(passedMs, storedMs) >= leaseUseMs;
     this.#lease = { ...next, sentMs };
     this.#revision = revision;
     if (isLapsed) onLapse();

@@ -8,8 +8,13 @@ import { startNatsCluster } from "../../support/nats-cluster.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { isSoak } from "../../support/soak.ts";
 import { waitFor } from "../../support/wait.ts";
-import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
-import { configOf, partnerConfig } from "./engine-fixture.ts";
+import {
+  startWebhookPartner,
+  type PartnerAnswer,
+  type ReceivedDelivery,
+  type WebhookPartnerServer,
+} from "../../support/webhook-partner.ts";
+import { configOf, partnerConfig, type PartnerOverrides } from "./engine-fixture.ts";
 import { idsOf, killWorker, producer, startWorker } from "./fault-fixture.ts";
 
 const timeoutMs = 60_000;
@@ -39,20 +44,25 @@ describe.each(isSoak ? [1, 3] : [1])("with %i NATS servers", (size) => {
     };
   });
 
-  test("a healthy partner is silent for less than two seconds when its pod is killed right after a heartbeat", async ({
-    onTestFinished,
-  }) => {
+  /** Three pods and a partner whose lane the first one owns, with events every few milliseconds. */
+  async function threePods(
+    prefix: string,
+    onTestFinished: (clean: () => Promise<void>) => void,
+    overrides: PartnerOverrides = {},
+    answer?: (delivery: ReceivedDelivery) => PartnerAnswer,
+  ) {
     const names = ["pod-1", "pod-2", "pod-3"];
     const uid = idsOf(256).find((id) => ownerOf(partnerKey(id), names) === "pod-1") ?? "";
-    const partner = await startWebhookPartner();
+    const partner = await startWebhookPartner(answer);
     onTestFinished(() => partner.close());
-    const config = configOf(partnerConfig("one", partner.url, { uid }));
-    const prefix = "loss";
+    const config = configOf(partnerConfig("one", partner.url, { uid, ...overrides }));
     const workers = await Promise.all(
       names.map((podId, index) =>
         startWorker({ prefix, config, podId, replicas: size, url: servers[index % size]?.url ?? "" }, onTestFinished),
       ),
     );
+    const [owner] = workers;
+    if (owner === undefined) throw new Error("no worker");
     const produce = await producer(prefix, nats, size);
     const over = new AbortController();
     const load = (async (): Promise<void> => {
@@ -70,14 +80,37 @@ describe.each(isSoak ? [1, 3] : [1])("with %i NATS servers", (size) => {
       callback: () => beat.resolve(),
     });
     await beat.promise;
-    const [owner] = workers;
-    if (owner === undefined) throw new Error("no worker");
+    const end = async (): Promise<void> => {
+      await arrived(partner.received.length + warmDeliveries);
+      over.abort();
+      await load;
+    };
+    return { partner, owner, end };
+  }
+
+  test("a healthy partner is silent for less than two seconds when its pod is killed right after a heartbeat", async ({
+    onTestFinished,
+  }) => {
+    const { partner, owner, end } = await threePods("loss", onTestFinished);
     const killedAtMs = Date.now();
     await killWorker(owner);
-    await arrived(partner.received.length + warmDeliveries);
-    over.abort();
-    await load;
+    await end();
     expect(silenceMs(partner, killedAtMs)).toBeLessThan(silenceMsMax);
+  });
+
+  test("and when its pod stops, whose requests take as many messages as the partner has places", async ({
+    onTestFinished,
+  }) => {
+    let failures = 0;
+    // Retries take a quarter of the places, and attempts straight from events half of the others.
+    const delivery = { maxInFlight: 8 };
+    const { partner, owner, end } = await threePods("stop", onTestFinished, { delivery }, ({ attempt }) =>
+      attempt === 1 && (failures += 1) === 1 ? { status: 503 } : {},
+    );
+    const stoppedAtMs = Date.now();
+    owner.kill("SIGSTOP");
+    await end();
+    expect(silenceMs(partner, stoppedAtMs)).toBeLessThan(silenceMsMax);
   });
 
   test.skipIf(size === 1)(

@@ -107,7 +107,7 @@ describe("a pull", () => {
     await waitFor(async () => (await left()) === 0, { timeoutMs, what: "the acknowledgement" });
   });
 
-  test("redelivers, with a count, a released message at once and an unacknowledged one after two seconds", async () => {
+  test("redelivers, with a count, a released message at once and an unacknowledged one after its wait", async () => {
     const { got, fill } = await caseOf(5);
     await fill(2);
     await waitFor(() => got.length === 2, { timeoutMs, what: "both messages" });
