@@ -1,5 +1,6 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { NoReplyError } from "../connection/requests.ts";
 import { readStreamInfo } from "./stream-info.ts";
 import { firstValues, parseHeaders } from "./headers.ts";
 
@@ -17,6 +18,8 @@ export interface StoredMessage {
 export type MessageHead = Omit<StoredMessage, "data">;
 
 const leaderTimeoutMs = 2_000;
+/** Longest time until the next message of a batch. The client bounds the time until the first one only. */
+const batchTimeoutMs = 5_000;
 const noMessageCode = 10037;
 const noneStatus = 404;
 /** No such sequence; no message at it. Source: nats-server `errors.json`. */
@@ -57,15 +60,21 @@ export async function readEach(
   return messages;
 }
 
-/** Reads the last message of each subject that matches one of the filters, from any replica. At most 1,024. */
+/**
+ * Reads the last message of each subject that matches one of the filters, from any replica. At most 1,024.
+ *
+ * @param timeoutMs longest time until the next message. @default 5000
+ * @throws NoReplyError
+ */
 export async function readLastOfEach(
   handle: NatsConnectionHandle,
   stream: string,
   filters: readonly string[],
+  timeoutMs = batchTimeoutMs,
 ): Promise<readonly StoredMessage[]> {
   const { direct } = handle.manager;
   return handle.uninterrupted(async () =>
-    collect(await direct.getLastMessagesFor(stream, { multi_last: [...filters] })),
+    collect(stream, await direct.getLastMessagesFor(stream, { multi_last: [...filters] }), timeoutMs),
   );
 }
 
@@ -126,7 +135,11 @@ interface Batch {
   readonly bytesMax?: number;
 }
 
-/** Reads messages of a subject in order, from any replica. Fewer than `countMax` messages do not mean the end. */
+/**
+ * Reads messages of a subject in order, from any replica. Fewer than `countMax` messages do not mean the end.
+ *
+ * @throws NoReplyError
+ */
 export async function readBatch(
   handle: NatsConnectionHandle,
   stream: string,
@@ -135,7 +148,7 @@ export async function readBatch(
   const start = atMs === undefined ? { seq: Math.max(1, seq) } : { start_time: new Date(atMs).toISOString() };
   const size = bytesMax === undefined ? {} : { max_bytes: bytesMax };
   const query = { next_by_subj: subject, batch: countMax, ...start, ...size };
-  return handle.uninterrupted(async () => collect(await handle.manager.direct.getBatch(stream, query)));
+  return handle.uninterrupted(async () => collect(stream, await handle.manager.direct.getBatch(stream, query)));
 }
 
 /** Size of a stream, and its first sequence. */
@@ -167,14 +180,28 @@ interface DirectMessage {
   readonly data: Uint8Array;
 }
 
-async function collect(replies: AsyncIterable<DirectMessage>): Promise<readonly StoredMessage[]> {
+interface Batched extends AsyncIterable<DirectMessage> {
+  stop(error: Error): void;
+}
+
+async function collect(
+  stream: string,
+  replies: Batched,
+  timeoutMs = batchTimeoutMs,
+): Promise<readonly StoredMessage[]> {
   const messages: StoredMessage[] = [];
+  // The server of the batch may be lost before its end.
+  const timer = setTimeout(() => replies.stop(new NoReplyError(stream, "timeout")), timeoutMs);
   try {
-    for await (const { subject, seq, time, header, data } of replies)
+    for await (const { subject, seq, time, header, data } of replies) {
       messages.push({ subject, seq, storedAtMs: time.getTime(), headers: firstValues(header), data });
+      timer.refresh();
+    }
   } catch (error) {
     // "None" is an error for a batch of one subject, and an empty response for several subjects.
     if ((error as { readonly code?: unknown }).code !== noneStatus) throw error;
+  } finally {
+    clearTimeout(timer);
   }
   return messages;
 }

@@ -49,8 +49,8 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
     const key = subject.slice(prefix.length);
     return { key, value: Buffer.from(data).toString(), storedAtMs, revision: seq, headers, isRemoved };
   };
-  const all = async (): Promise<readonly MarkedEntry[]> =>
-    (await readLastOfEach(handle, stream, [`${prefix}>`])).map(entryOf);
+  const all = async (timeoutMs?: number): Promise<readonly MarkedEntry[]> =>
+    (await readLastOfEach(handle, stream, [`${prefix}>`], timeoutMs)).map(entryOf);
   return {
     /** Resolves with the revision of the value. @throws NoReplyError, or Error when the bucket rejects */
     put: store,
@@ -72,7 +72,12 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
     },
     /** Lists all entries, from any replica; at most 1,024. */
     list: async (): Promise<readonly BucketEntry[]> => (await all()).filter(({ isRemoved }) => !isRemoved),
-    /** As {@link list}, and removed keys until their marker expires. */
+    /**
+     * As {@link list}, and removed keys until their marker expires.
+     *
+     * @param timeoutMs longest time until the next entry. @default 5000
+     * @throws NoReplyError
+     */
     all,
     /** Lists all keys without a limit, including removed keys until their marker expires. */
     keys: async () => {

@@ -48,18 +48,21 @@ const keptMs = 120_000;
  * Stores the heartbeat of this pod and reads those of all pods. Its own, read back, gives the time of JetStream.
  *
  * @param partners keys of the partners whose attempts this pod may have under way until the next heartbeat
+ * @param readMs time in which a server must return the heartbeats; called once this one is stored
+ * @throws NoReplyError also when the heartbeat is stored and those of the other pods are unknown
  */
 export async function sendBeat(
   { bucket, clock, leases }: BeatDeps,
   key: string,
   partners: ReadonlySet<string>,
+  readMs: () => number,
 ): Promise<Beat> {
   const sentMs = leases.nowMs();
   const sentAtMs = clock.localMs();
   const headers = { [leaseHeader]: String(leaseMs), ...partnersField(partners) };
   const revision = await bucket.put(key, beatValue, headers);
   const receivedAtMs = clock.localMs();
-  const entries = await bucket.all();
+  const entries = await bucket.all(readMs());
   // A replica that lags behind returns an earlier heartbeat.
   const own = entries.find((entry) => entry.key === key && entry.revision === revision);
   if (own !== undefined) clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, receivedAtMs });

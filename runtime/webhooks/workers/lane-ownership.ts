@@ -25,6 +25,10 @@ export interface LaneOwnershipDeps {
 const beatMs = 500;
 /** Shortest time between two heartbeats. */
 const beatMsMin = 50;
+/** Time for reading the heartbeats, whose server may be lost. It doubles with each read that fails. */
+const readMs = { least: 500, most: 4_000 } as const;
+/** Pause after a replica that lags behind has returned old heartbeats only of a pod that may be gone. */
+const staleMs = 100;
 /** JetStream measured so much more between two heartbeats that the clocks of this pod stood still. */
 const skippedMsMin = 1_000;
 /** After an outage of JetStream, the live pods stay for so long without a new heartbeat. */
@@ -53,6 +57,7 @@ export class LaneOwnership {
   /** Milliseconds from the last heartbeat until another pod counts as gone, unless it sends one. */
   #untilGoneMs = Number.POSITIVE_INFINITY;
   #isSilent = false;
+  #readMs: number = readMs.least;
   #timer: NodeJS.Timeout | undefined;
   #beat: Promise<void> = Promise.resolve();
   #hasLeft = false;
@@ -147,7 +152,8 @@ export class LaneOwnership {
     const held = this.#deps.held();
     // What this heartbeat names no more ends with it, whether it is stored or not.
     this.#named = this.#named.intersection(held);
-    const { entries, isUpToDate, ...lease } = await sendBeat(this.#deps, this.#key, held);
+    const { entries, isUpToDate, ...lease } = await sendBeat(this.#deps, this.#key, held, () => this.#nextReadMs());
+    this.#readMs = readMs.least;
     this.#named = held;
     const nowMs = this.#deps.clock.now();
     const others = entries.filter(({ key }) => key !== this.#key);
@@ -155,7 +161,8 @@ export class LaneOwnership {
     this.#renew(lease);
     const found = livePods(others, this.#key, nowMs);
     const allPodsSupportDirect = others.every((entry) => entry.value === beatValue || leftMs(entry, nowMs) <= 0);
-    this.#untilGoneMs = untilGoneMs(others, nowMs);
+    const isInDoubt = !isUpToDate && this.#live.some((pod) => !found.includes(pod));
+    this.#untilGoneMs = isInDoubt ? staleMs : untilGoneMs(others, nowMs);
     if (this.silentMs() > leaseMs) {
       // After an outage of JetStream all heartbeats are old. The live pods stay until the others have sent new ones.
       this.#graceUntilMs = performance.now() + graceMs;
@@ -188,6 +195,12 @@ export class LaneOwnership {
     this.#lease = { ...next, sentMs };
     this.#revision = revision;
     if (isLapsed) onLapse();
+  }
+
+  #nextReadMs(): number {
+    const nextMs = this.#readMs;
+    this.#readMs = Math.min(2 * nextMs, readMs.most);
+    return nextMs;
   }
 
   #endWaits(): void {

@@ -157,6 +157,55 @@ test("a pod that is gone loses its lanes at once, not at the next regular heartb
   expect(ownership.livePods()).toEqual(["own"]);
 });
 
+test("a lost read of heartbeats delays the next heartbeat by half a second, and longer only while reads fail", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"], now: 0 });
+  onTestFinished(() => void vi.useRealTimers());
+  let isLost = false;
+  const beatsMs: number[] = [];
+  const put = async (): Promise<number> => beatsMs.push(performance.now());
+  const all = async (timeoutMs = 5_000) => {
+    if (isLost) await new Promise((resolve) => setTimeout(resolve, timeoutMs));
+    if (isLost) throw new NoReplyError("KV_pods", "timeout");
+    return [{ key: "own", storedAtMs: 10_000, revision: beatsMs.length }];
+  };
+  const clock = { observe: () => undefined, now: () => 10_000, localMs: () => performance.now() };
+  const { log } = memoryLog();
+  const bucket = { put, all, remove: async () => undefined };
+  const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls };
+  const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
+  onTestFinished(() => ownership.leave());
+  await ownership.start();
+  isLost = true;
+  await vi.advanceTimersByTimeAsync(4_000);
+  const gapsMs = beatsMs.map((atMs, index) => atMs - (beatsMs[index - 1] ?? 0)).slice(2, 5);
+  isLost = false;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(gapsMs).toEqual([1_000, 1_500]);
+  expect((beatsMs.at(-1) ?? 0) - (beatsMs.at(-2) ?? 0)).toBe(500);
+});
+
+test("a pod that is gone is noticed soon after a replica that lags behind returned old heartbeats", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"], now: 0 });
+  onTestFinished(() => void vi.useRealTimers());
+  const fromMs = performance.now();
+  const nowMs = (): number => 10_000 + performance.now() - fromMs;
+  const other = { key: "other", storedAtMs: 8_700, headers: { "Lease-Ms": "1500" } };
+  let beats = 0;
+  // The second heartbeat finds the pod gone, in a replica that does not have this heartbeat yet.
+  const all = async () => [{ key: "own", storedAtMs: nowMs(), revision: beats === 2 ? 1 : beats }, other];
+  const bucket = { put: async () => (beats += 1), all, remove: async () => undefined };
+  const clock = { observe: () => undefined, now: nowMs, localMs: () => performance.now() };
+  const { log } = memoryLog();
+  const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls };
+  const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
+  onTestFinished(() => ownership.leave());
+  await ownership.start();
+  await vi.advanceTimersByTimeAsync(299);
+  expect([beats, ownership.livePods()]).toEqual([2, ["other", "own"]]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect([beats, ownership.livePods()]).toEqual([3, ["own"]]);
+});
+
 describe("a pod that stood still", () => {
   const deps = () => {
     const time = { wallMs: 1_800_000_000_000, localMs: 50, jetStreamMs: 1_700_000_000_000 };
