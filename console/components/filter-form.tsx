@@ -1,18 +1,26 @@
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { usePartnerNames } from "../api/use-partner-names.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 
 /** A filter of a list: a parameter of the address. */
 export interface FilterField {
   readonly name: string;
   readonly label: string;
-  /** @default "text" */
-  readonly kind?: "text" | "select" | "number";
-  /** Of a `select`, whose first choice is always "any"; of a text, values to offer. */
+  /** `partner`: a text that offers the partners whose names contain it. @default "text" */
+  readonly kind?: "text" | "select" | "number" | "partner";
+  /** Of a `select`, whose first choice is always "any". */
   readonly options?: readonly (string | { readonly value: string; readonly label: string })[];
   readonly placeholder?: string;
-  /** Receives a text while it is typed. */
-  readonly onType?: (text: string) => void;
 }
+
+/** The field of lists by partner. */
+export const partnerField: FilterField = {
+  name: "partner",
+  label: "Partner",
+  kind: "partner",
+  placeholder: "namespace/name",
+};
 
 interface FilterFormProps {
   readonly fields: readonly FilterField[];
@@ -49,7 +57,7 @@ export function FilterForm({ fields, action = "Apply" }: FilterFormProps): JSX.E
 }
 
 function inputOf(field: FilterField, value: string): JSX.Element {
-  const { name, kind = "text", options = [], placeholder = "", onType } = field;
+  const { name, kind = "text", options = [], placeholder = "" } = field;
   if (kind === "select") {
     return (
       <select name={name} value={value}>
@@ -67,21 +75,33 @@ function inputOf(field: FilterField, value: string): JSX.Element {
   }
   const props = { name, defaultValue: value, placeholder, maxLength: valueLengthMax };
   if (kind === "number") return <input {...props} type="number" />;
-  if (onType === undefined) return <input {...props} type="text" />;
+  if (kind === "partner") return <PartnerInput {...props} />;
+  return <input {...props} type="text" />;
+}
+
+interface PartnerInputProps {
+  readonly name: string;
+  readonly defaultValue: string;
+  readonly placeholder: string;
+  readonly maxLength: number;
+}
+
+function PartnerInput(props: PartnerInputProps): JSX.Element {
+  const [typed, setTyped] = useState("");
+  const list = `offered-${props.name}`;
   return (
     <>
       <input
         {...props}
         type="text"
-        list={`offered-${name}`}
+        list={list}
         autoComplete="off"
-        onInput={(event) => onType(event.currentTarget.value)}
+        onInput={(event) => setTyped(event.currentTarget.value)}
       />
-      <datalist id={`offered-${name}`}>
-        {options.map((option) => {
-          const text = typeof option === "string" ? option : option.value;
-          return <option key={text} value={text} />;
-        })}
+      <datalist id={list}>
+        {usePartnerNames(typed).map((partner) => (
+          <option key={partner} value={partner} />
+        ))}
       </datalist>
     </>
   );

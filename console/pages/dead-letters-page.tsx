@@ -3,7 +3,6 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import type { ListPage } from "../api/types.ts";
-import { usePartnerNames } from "../api/use-partner-names.ts";
 import { useRead } from "../api/use-read.ts";
 import { AckPanel } from "../webhooks/ack-panel.tsx";
 import { DeadLetterCountsSection } from "../webhooks/dead-letter-counts.tsx";
@@ -12,7 +11,7 @@ import { StartReplay } from "../webhooks/start-replay.tsx";
 import { Badge } from "../components/badge.tsx";
 import { DataTable, type Column } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
-import { FilterForm, type FilterField } from "../components/filter-form.tsx";
+import { FilterForm, partnerField, type FilterField } from "../components/filter-form.tsx";
 import { formatCount, formatNumber, formatWord } from "../components/format.ts";
 import { hasTimeRange, TimeRangePicker, timeRangeOf } from "../components/time-range.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
@@ -25,7 +24,7 @@ import { Link, useQueryState } from "../router/router.tsx";
 const pageItems = 50;
 
 const fields: readonly FilterField[] = [
-  { name: "partner", label: "Partner", placeholder: "namespace/name" },
+  partnerField,
   { name: "reason", label: "Reason", placeholder: "status_404" },
   { name: "type", label: "Type", placeholder: "payout.*" },
   { name: "tenant", label: "Tenant", placeholder: "any" },
@@ -71,7 +70,7 @@ export function DeadLettersPage(): JSX.Element {
         actions={<BulkButtons selected={selected} filters={filters} onChoose={setBulk} />}
       >
         <TimeRangePicker standard="all" />
-        <Filters />
+        <FilterForm fields={fields} />
         {bulk === undefined ? null : (
           <BulkPanel key={JSON.stringify([bulk.action, bulk.body])} bulk={bulk} onClose={() => setBulk(undefined)} />
         )}
@@ -104,14 +103,6 @@ export function DeadLettersPage(): JSX.Element {
       </Section>
     </Page>
   );
-}
-
-/** The field of partners offers those whose names contain what is typed. */
-function Filters(): JSX.Element {
-  const [typed, setTyped] = useState("");
-  const options = usePartnerNames(typed);
-  const offering = fields.map((field) => (field.name === "partner" ? { ...field, options, onType: setTyped } : field));
-  return <FilterForm fields={offering} />;
 }
 
 interface BulkPanelProps {

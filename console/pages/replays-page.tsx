@@ -1,13 +1,11 @@
 import type { ReplaySummary } from "../../api/replays.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import type { ListPage } from "../api/types.ts";
-import { usePartnerNames } from "../api/use-partner-names.ts";
 import { useRead } from "../api/use-read.ts";
 import { Badge } from "../components/badge.tsx";
 import { type Column, DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
-import { FilterForm } from "../components/filter-form.tsx";
+import { FilterForm, partnerField } from "../components/filter-form.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Page } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
@@ -32,7 +30,7 @@ export function ReplaysPage(): JSX.Element {
   const read = useRead<ListPage<ReplaySummary>>(`/webhooks/replay${query}`, { everySeconds });
   return (
     <Page title="Replays" lead="Replays, redrives and acknowledgements, newest first.">
-      <PartnerFilter />
+      <FilterForm fields={[partnerField]} />
       <Reading read={read} what="the replays" lines={10}>
         {({ data, meta }) => (
           <>
@@ -60,17 +58,6 @@ export function ReplaysPage(): JSX.Element {
         )}
       </Reading>
     </Page>
-  );
-}
-
-/** Offers partners whose names contain what is typed. */
-function PartnerFilter(): JSX.Element {
-  const [typed, setTyped] = useState("");
-  const options = usePartnerNames(typed);
-  return (
-    <FilterForm
-      fields={[{ name: "partner", label: "Partner", placeholder: "namespace/name", options, onType: setTyped }]}
-    />
   );
 }
 
