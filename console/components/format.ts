@@ -122,9 +122,22 @@ const faults: Readonly<Record<string, string>> = {
   CertificateInvalid: "has no valid certificate or key",
 };
 
+/** A Secret that a partner lacks, and what is wrong with it. */
+interface MissingSecret {
+  readonly fault: string;
+  /** `namespace/name` */
+  readonly name: string;
+}
+
+/** Reads `SecretNotFound: shop/acme`; undefined for anything else that a partner lacks. */
+export function missingSecret(reason: string): MissingSecret | undefined {
+  const [, fault = "", name = ""] = /^(?:unresolved: )?(\w+): ([\w.-]+\/[\w.-]+)$/u.exec(reason) ?? [];
+  return Object.hasOwn(faults, fault) ? { fault, name } : undefined;
+}
+
 /** What a partner lacks: `unresolved: SecretNotFound: shop/acme` is `the Secret shop/acme is missing`. */
 export function formatMissing(reason: string): string {
-  const [, fault = "", name = ""] = /^(?:unresolved: )?(\w+): ([\w.-]+\/[\w.-]+)$/u.exec(reason) ?? [];
-  const what = Object.hasOwn(faults, fault) ? faults[fault] : undefined;
-  return what === undefined ? formatWord(reason.replace(/^unresolved: /u, "")) : `the Secret ${name} ${what}`;
+  const secret = missingSecret(reason);
+  if (secret === undefined) return formatWord(reason.replace(/^unresolved: /u, ""));
+  return `the Secret ${secret.name} ${faults[secret.fault]}`;
 }

@@ -1,4 +1,5 @@
 import type { PartnerDetail } from "../../api/partners.ts";
+import { missingSecret } from "../components/format.ts";
 import { healthKind } from "./health-kind.ts";
 
 /** What to do about a partner, and the command that does it. */
@@ -14,7 +15,7 @@ export interface Step {
   readonly text: string;
 }
 
-type Facts = Pick<PartnerDetail, "partner" | "state" | "health" | "rejected" | "managed_by">;
+type Facts = Pick<PartnerDetail, "partner" | "state" | "health" | "rejected" | "managed_by" | "missing">;
 type Place = Pick<Facts, "partner" | "managed_by">;
 
 const edits: Readonly<Record<string, string>> = {
@@ -63,12 +64,26 @@ export function checkStep({ partner, managed_by: place }: Place): Step | undefin
 function stepFor(partner: Facts, kind: string): Step | undefined {
   const isFolder = partner.managed_by?.source === "folder";
   if (kind === "rejected" && isFolder) return editStep(partner);
-  if (kind === "rejected" || kind === "held") return checkStep(partner);
+  if (kind === "held") return secretStep(partner) ?? checkStep(partner);
+  if (kind === "rejected") return checkStep(partner);
   if (kind !== "paused" || isFolder) return editStep(partner);
   return {
     label: "This resumes deliveries:",
     text: `kubectl patch ${resourceOf(partner.partner)} --type merge -p '{"spec":{"state":"Active"}}'`,
   };
+}
+
+/** The command about the Secret that a partner lacks; undefined without one, and for a folder. */
+function secretStep({ missing, managed_by: place }: Facts): Step | undefined {
+  const secret = missingSecret(missing ?? "");
+  if (secret === undefined || place?.source === "folder") return undefined;
+  const [namespace = "", name = ""] = secret.name.split("/", 2);
+  return secret.fault === "SecretNotFound"
+    ? {
+        label: "This creates the Secret; replace KEY and FILE:",
+        text: `kubectl create secret generic ${name} -n ${namespace} --from-file=KEY=FILE`,
+      }
+    : { label: "This shows the keys of the Secret:", text: `kubectl describe secret ${name} -n ${namespace}` };
 }
 
 /** The resource of a partner as arguments of kubectl. */

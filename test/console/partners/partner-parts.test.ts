@@ -90,6 +90,15 @@ describe("what to do about a partner", () => {
     expect(editStep({ partner: "shop/acme" })?.text).toBe("kubectl edit webhookpartner acme -n shop");
   });
 
+  test("names the Secret that a held partner lacks in a cluster", () => {
+    const stepFor = (missing: string) => adviceFor({ state: "held", missing })?.step?.text;
+    expect(stepFor("SecretNotFound: keys/acme")).toBe(
+      "kubectl create secret generic acme -n keys --from-file=KEY=FILE",
+    );
+    expect(stepFor("SecretKeyMissing: keys/acme")).toBe("kubectl describe secret acme -n keys");
+    expect(stepFor("PolicyNotFound: keys/acme")).toBe("kubectl describe webhookpartner acme -n shop");
+  });
+
   test("has no step in a folder that the token may not see, and the folder if its server names no file", () => {
     const hidden = { source: "folder", folder: null } as const;
     expect(checkStep({ partner: "shop/acme", managed_by: hidden })).toBeUndefined();
