@@ -210,7 +210,7 @@ export const EventHistory = object(
   {
     event: anyObject("The event as it was accepted"),
     accepted_at: ref(Time, "Time at which the event was stored"),
-    routed_at: nullable(ref(Time), "Time at which deliveries were created; null before"),
+    routed_at: nullable(ref(Time), "Time of routing to no partner, or not to each one; null otherwise"),
     routed_by: nullable(ref(RoutedBy), "Configuration that routed the event to no partner; null if one did"),
     deliveries: list(ref(DeliveryHistory), "One for each partner and replay"),
   },
@@ -225,7 +225,7 @@ export const EventSummary = object({
   type: text("Type of the event"),
   tenant: text("Tenant of the event"),
   accepted_at: ref(Time, "Time at which the event was stored"),
-  routed_at: nullable(ref(Time), "Time at which deliveries were created; null before"),
+  routed_at: nullable(ref(Time), "Time of routing to no partner, or not to each one; null otherwise"),
   deliveries: list(
     object({
       partner: text("Partner, as `namespace/name`"),
