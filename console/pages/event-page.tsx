@@ -5,6 +5,7 @@ import { mayUse, useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
 import { countStates, failuresFirst, isFailed } from "../events/failures-first.ts";
 import { DeliverySection } from "../events/delivery-section.tsx";
+import { Explanation } from "../events/explanation.tsx";
 import { type RawEvent, useRawEvent } from "../events/use-raw-event.ts";
 import type { PageProps } from "../page-entry.ts";
 import { CopyButton } from "../components/copy-button.tsx";
@@ -64,6 +65,9 @@ export function EventPage({ parameters }: PageProps): JSX.Element {
           <>
             <EventFacts history={history} />
             <Deliveries history={history} raw={raw} />
+            {history.deliveries.length === 0 && history.routed_at === null ? null : (
+              <Explanation path={path} isOpenAtFirst={history.deliveries.length === 0} />
+            )}
             <PayloadSection raw={raw} />
           </>
         )}

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
 import type { PartnerSummary } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
+import { absenceText } from "../../console/events/explanation.tsx";
 import { countStates, failuresFirst, resultText } from "../../console/events/failures-first.ts";
 import { deliveryPath, fitting } from "../../console/events/event-table.tsx";
 import { knownValues } from "../../console/events/use-known-values.ts";
@@ -116,4 +117,19 @@ test("the body of an attempt has the bytes that were signed", () => {
       expect(sentBody(event, attempt)).toBe(Buffer.from(spliceAttempt(Buffer.from(event), attempt)).toString());
     }),
   );
+});
+
+describe("the reason why a partner has no delivery", () => {
+  const absent = { partner: "a", routed: false, state: null, subscription: null, matcher: null };
+  const matcher = { operator: "Equal", pointer: "/data/status", found: "string", value: "failed" };
+
+  test.each([
+    [{ reason: "tenant" }, "Subscriptions to this type do not include the tenant."],
+    [{ reason: "not_applied", state: "Invalid" }, "The definition of the partner is rejected: Invalid."],
+    [{ reason: "matcher", matcher }, "The matcher Equal on /data/status is not met. Found: string failed."],
+    [{ reason: "matcher", matcher: { ...matcher, found: "hidden", value: null } }, /Found: hidden\.$/u],
+    [{ reason: "of_a_later_version" }, "of a later version"],
+  ])("%j", (change, text) => {
+    expect(absenceText({ ...absent, ...change })).toMatch(text);
+  });
 });

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { demoEvent } from "../demo/events.ts";
 import { waitFor } from "../support/wait.ts";
 import type { ConsoleTab } from "./console-browser.ts";
-import type { ConsoleInstallation } from "./console-installation.ts";
+import { failing, type ConsoleInstallation } from "./console-installation.ts";
 import { see, type ConsoleVisitor, type PageAction } from "./console-visitor.ts";
 
 const settledMsMax = 60_000;
@@ -17,6 +17,7 @@ export const webhookActions: readonly PageAction[] = [
   { name: "follows events sees a new one without loading the page again", run: followEvents },
   { name: "replays what a filter matches types the count first, and sees the replay end", run: replayMatches },
   { name: "looks at a replay that goes on can cancel it", run: cancelReplay },
+  { name: "asks why others got no delivery sees a reason for each partner", run: explainAbsence },
   { name: "sends a ping sees its attempt on the page of its event", run: sendPing },
   { name: "redrives dead letters of a reason, then acknowledges one, has none left", run: endDeadLetters },
   { name: "has the token of one partner finds nothing of another on any page or link", run: walkAsPartner },
@@ -176,6 +177,20 @@ async function cancelReplay({ installation, open, visit }: ConsoleVisitor): Prom
     async () => ((await ask(installation, `/webhooks/replay/${id}`)) as { status?: string }).status === "cancelled",
     { timeoutMs: settledMsMax, what: "the replay to be cancelled" },
   );
+}
+
+async function explainAbsence({ installation, open, visit }: ConsoleVisitor): Promise<void> {
+  const { retried } = installation.events;
+  const tab = await open();
+  await visit(tab, { name: "event", path: `/events/${retried}`, heading: retried, sees: ["2 delivered"] });
+  await tab.page.getByRole("button", { name: "Explain" }).click();
+  const table = tab.page.getByRole("region", { name: "Partners without a delivery" });
+  await table.getByRole("row", { name: `${failing.partner} No subscription matches the type. drills` }).waitFor();
+  await table.getByRole("row", { name: /typo-bank The definition of the partner is rejected: \w+\./u }).waitFor();
+  expect(await table.getByRole("row").count()).toBe(3);
+  expect(await tab.audit()).toEqual([]);
+  await tab.page.getByRole("button", { name: "Hide" }).click();
+  await table.waitFor({ state: "detached" });
 }
 
 async function sendPing({ open, visit }: ConsoleVisitor): Promise<void> {
