@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { CatalogCheck } from "../../api/catalog.ts";
 import type { SloAnswer } from "../../api/objectives.ts";
 import type { PartnerHealth, PartnerHealthKind } from "../../api/partner-health.ts";
 import type { PartnerSummary } from "../../api/partners.ts";
@@ -174,18 +175,21 @@ export function describeReads(suite: () => Suite): void {
     return new RegExp(`^${suite().user.namespace}/failing +active +${kind} +${reason} .* ${since} `, "mu");
   }
 
-  /** Runs `heliograph partners` of the checkout against the release. */
   async function listedByCommand(): Promise<string> {
-    const { installation, user } = suite();
-    const args = ["partners", "--search", "failing", "--output", "wide", "--kubernetes"];
-    const where = ["--kubeconfig", installation.cluster.kubeconfig, "--namespace", user.namespace];
-    const account = ["--service-account", "caller"];
-    const { code, stdout, stderr } = await run(process.execPath, [cli, ...args, ...where, ...account], {
-      timeoutMs: commandMsMax,
-    });
+    const { code, stdout, stderr } = await typed(suite(), "partners", "--search", "failing", "--output", "wide");
     if (code !== 0) throw new Error(`heliograph partners: ${stderr}`);
     return stdout;
   }
+}
+
+/** Runs a command of the checkout against the release. */
+async function typed(
+  { installation, user }: Suite,
+  ...args: readonly string[]
+): Promise<Awaited<ReturnType<typeof run>>> {
+  const where = ["--kubeconfig", installation.cluster.kubeconfig, "--namespace", user.namespace];
+  const account = ["--kubernetes", "--service-account", "caller"];
+  return run(process.execPath, [cli, ...args, ...where, ...account], { timeoutMs: commandMsMax });
 }
 
 /**
@@ -209,6 +213,11 @@ export function describeObserved(suite: () => Suite): void {
           "True MatchesStores: The stores contain the series of all metrics, as the catalog declares them.",
           `False Mismatch: ${backlog.missing}: eu: no series ${backlog.missing} with these matchers.`,
         ]);
+        const { code, stdout } = await typed(suite(), "catalog", "check", "--output", "json");
+        const checks = stdout.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as CatalogCheck]));
+        const statuses = Object.fromEntries(checks.map((check) => [check.metric_id, check.status]));
+        expect(statuses).toMatchObject({ [metric.id]: "True", [backlog.missing]: "False" });
+        expect(code).toBe(1);
       },
       comparedMsMax,
     );
