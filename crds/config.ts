@@ -427,7 +427,10 @@ export interface MetricConfig extends MetricOwnership {
   readonly slos: readonly { readonly name: string; readonly objective: number }[];
 }
 
-/** An objective for the events that a metric counts. Source: seed "Operational Metrics API" §2.5 and §4.5. */
+/**
+ * An objective for the events that a metric counts. `windowDays` of a calendar window are the days that its burn rates
+ * are proportional to. Source: seed "Operational Metrics API" §2.5 and §4.5.
+ */
 export type SloConfig = MetricCatalogSlo;
 
 /** A condition on the value of a gauge over a slice of time. */

@@ -70,3 +70,18 @@ export function instantOf(zone: string, wallMs: number): number {
   const found = [before, after].map((offset) => wallMs - offset).filter((atMs) => wallTime(zone, atMs) === wallMs);
   return found.length === 0 ? wallMs - before : Math.min(...found);
 }
+
+/**
+ * The calendar month or quarter of a zone that a time is in. Periods leave no time out and do not overlap. Each begins
+ * when the clock first shows midnight of its first day, or, if midnight is skipped, at the change of the clocks.
+ *
+ * @throws RangeError for an unknown zone
+ */
+export function calendarPeriod(zone: string, months: 1 | 3, atMs: number): Interval {
+  const wall = new Date(wallTime(zone, atMs));
+  const first = Math.floor(wall.getUTCMonth() / months) * months;
+  const startOf = (month: number): number => instantOf(zone, Date.UTC(wall.getUTCFullYear(), month, 1));
+  const [fromMs, toMs] = [startOf(first), startOf(first + months)];
+  // Clocks that go back over midnight show the month before again.
+  return atMs < toMs ? { fromMs, toMs } : { fromMs: toMs, toMs: startOf(first + 2 * months) };
+}

@@ -187,6 +187,7 @@ export const metricCatalogRules: readonly PlacedRule[] = [
   ...rulesAt("spec.slos[].corrections[]", correctionRules),
   ...rulesAt("spec.slos[].corrections[].schedule.cron", cronRules),
   ...rulesAt("spec.slos[].corrections[].schedule.timeZone", timeZoneRules),
+  ...rulesAt("spec.slos[].calendar.timeZone", timeZoneRules),
   ...["spec.runbookUrl", "spec.metrics[].runbookUrl"].flatMap((place) => rulesAt(place, pageUrlRules())),
 ];
 

@@ -12,6 +12,10 @@ import { rule, type Rule, unless } from "./cel-rule.ts";
 const daySeconds = 86_400;
 /** Most slices in the window of an objective: 30 days of minutes. */
 const slicesMax = 50_000;
+/** Days of the longest period of a calendar. */
+const longestDays = { Month: 31, Quarter: 92 } as const;
+/** Default of the definition. */
+const windowDaysDefault = 30;
 
 /** Requires that the metric of an objective is in the catalog, and that the objective fits its kind. */
 export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
@@ -87,8 +91,16 @@ export const sloRules: readonly Rule<MetricCatalogSlo>[] = [
   ),
   rule(
     `the window of an SLO must have at most ${slicesMax} slices`,
-    ({ over, windowDays }) => over === undefined || windowDays * daySeconds <= slicesMax * over.sliceSeconds,
+    ({ over, windowDays, calendar }) =>
+      over === undefined ||
+      (calendar === undefined ? windowDays : longestDays[calendar.period]) * daySeconds <=
+        slicesMax * over.sliceSeconds,
     ".over.sliceSeconds",
+  ),
+  rule(
+    "windowDays is for rolling windows; with calendar, leave it out",
+    ({ calendar, windowDays }) => calendar === undefined || windowDays === windowDaysDefault,
+    ".windowDays",
   ),
 ];
 

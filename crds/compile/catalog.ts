@@ -45,10 +45,14 @@ export function compileCatalog(resource: MetricCatalog, entries: readonly StoreE
   };
 }
 
-/** The objectives, without those that versions before time slices and fractions of native histograms cannot count. */
+/**
+ * The objectives, without those that earlier versions cannot count: over time slices, fractions of native histograms
+ * and calendar windows.
+ */
 function compileSlos({ metrics, slos }: MetricCatalogSpec): Pick<CatalogConfig, "slos" | "newerSlos"> {
   const native = new Set(metrics.flatMap(({ id, source }) => (source.histogram?.type === "Native" ? [id] : [])));
-  const isNewer = ({ over, metric }: SloConfig): boolean => over !== undefined || native.has(metric);
+  const isNewer = ({ over, calendar, metric }: SloConfig): boolean =>
+    over !== undefined || calendar !== undefined || native.has(metric);
   const all = slos.map(compileSlo).sort((one, other) => byText(one.name, other.name));
   const newer = all.filter(isNewer);
   return { slos: all.filter((slo) => !isNewer(slo)), ...(newer.length === 0 ? {} : { newerSlos: newer }) };
@@ -182,9 +186,13 @@ function compileSeries({ name, matchers }: MetricCatalogMetricSourceGauge): Seri
   };
 }
 
+/** Days of the rolling windows that burn rates of a calendar window are proportional to. */
+const nominalDays = { Month: 30, Quarter: 90 } as const;
+
 /** One objective. */
 function compileSlo(slo: MetricCatalogSlo): SloConfig {
-  const { name, title, domain, metric, objective, counts, threshold, over, corrections, publicTenants } = slo;
+  const { name, title, domain, metric, objective, counts, threshold, over, calendar, corrections } = slo;
+  const { publicTenants } = slo;
   return {
     name,
     ...(title === undefined ? {} : { title }),
@@ -196,7 +204,8 @@ function compileSlo(slo: MetricCatalogSlo): SloConfig {
     ...(over === undefined
       ? {}
       : { over: { operator: over.operator, threshold: over.threshold, sliceSeconds: over.sliceSeconds } }),
-    windowDays: slo.windowDays,
+    windowDays: calendar === undefined ? slo.windowDays : nominalDays[calendar.period],
+    ...(calendar && { calendar: { period: calendar.period, timeZone: calendar.timeZone } }),
     minimumEvents: slo.minimumEvents,
     burnRates: slo.burnRates,
     ...(corrections === undefined ? {} : { corrections: corrections.map(compileCorrection) }),

@@ -542,8 +542,14 @@ export interface MetricCatalogSlo {
    * meets the condition. A slice without a value is neither good nor bad.
    */
   readonly over?: MetricCatalogSloOver;
-  /** Length of the rolling window of the objective, in days. @default 30 */
+  /** Length of the rolling window of the objective, in days. Not allowed with calendar. @default 30 */
   readonly windowDays: number;
+  /**
+   * Calendar window instead of a rolling one. The budget is new at midnight of the first day of each period, by the
+   * clock of the zone, and counts the events since then. Burn rates have rolling windows: those of 30 days for a month,
+   * and of 90 days for a quarter.
+   */
+  readonly calendar?: MetricCatalogSloCalendar;
   /**
    * Minimum number of events for a conclusion, both in the window of the objective and in the long window of a burn
    * rate. With over, minimum number of slices with a value, but never more than half of the slices in the long window
@@ -584,6 +590,18 @@ export interface MetricCatalogSloOver {
    * 50000.
    */
   readonly sliceSeconds: number;
+}
+
+/**
+ * Calendar window instead of a rolling one. The budget is new at midnight of the first day of each period, by the clock
+ * of the zone, and counts the events since then. Burn rates have rolling windows: those of 30 days for a month, and of
+ * 90 days for a quarter.
+ */
+export interface MetricCatalogSloCalendar {
+  /** Calendar month, or quarter that begins in January, April, July or October. */
+  readonly period: "Month" | "Quarter";
+  /** Zone of the IANA time zone database, for example Europe/Berlin, or UTC. */
+  readonly timeZone: string;
 }
 
 /** One correction. */

@@ -1,3 +1,4 @@
+import type { SloConfig } from "../../crds/config.ts";
 import { formatDuration } from "../metrics/request/time.ts";
 import type { SloView } from "../metrics/slo/slo-selection.ts";
 import type { BurnTier } from "../metrics/slo/slo-status.ts";
@@ -20,9 +21,23 @@ export function ruleAnnotations(
     summary: `The objective ${slo.name} of ${slo.domain} burns its error budget ${speeds[severity]}`,
     description:
       `The burn rate of ${entry.metric.id} is {{ $value | humanize }}. ` +
-      `The limits are ${limits.join(" or ")}; the objective is ${percent} % of events over ${slo.windowDays} days.` +
+      `The limits are ${limits.join(" or ")}; the objective is ${percent} % of events ${windowText(slo)}.` +
       (slo.corrections ? " Events of corrections count in the windows of this alert, unlike in /v1/metrics/slo." : ""),
   };
+}
+
+function windowText({ windowDays, calendar }: SloConfig): string {
+  if (calendar === undefined) return `over ${windowDays} days`;
+  return `in a calendar ${calendar.period.toLowerCase()} (${calendar.timeZone}), and these windows are rolling`;
+}
+
+/** States what rules cannot do for calendar windows. */
+export function calendarNotes({ slo: { name, calendar, windowDays } }: Pick<SloView, "slo">): readonly string[] {
+  if (calendar === undefined) return [];
+  return [
+    `the alerts of the objective ${name} have the rolling windows of ${windowDays} days, because PromQL has no ` +
+      "calendar windows; its budget is in /v1/metrics/slo",
+  ];
 }
 
 /** Texts as they are: values of labels and annotations are templates. */

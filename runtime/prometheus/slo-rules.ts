@@ -9,7 +9,7 @@ import { indexSlos, selectSlos, type SloView } from "../metrics/slo/slo-selectio
 import { type BurnTier, burnTiers, errorBudget, minimumOf } from "../metrics/slo/slo-status.ts";
 import { slicesText } from "./compile/judged-slices.ts";
 import { formatExpression } from "./language/format-expression.ts";
-import { literal, ruleAnnotations } from "./rule-annotations.ts";
+import { calendarNotes, literal, ruleAnnotations } from "./rule-annotations.ts";
 import { silenceNotes, silenceText } from "./silence-text.ts";
 
 /** An alert in the form of Prometheus. */
@@ -87,7 +87,10 @@ export function sloRules(catalog: CatalogConfig, options: RuleOptions): CatalogR
     });
   });
   const wide = (viewed[0]?.views ?? []).flatMap((view) => tooWide(view, options.quotas));
-  const silent = (viewed[0]?.views ?? []).flatMap((view) => silenceNotes(view, options.nowMs));
+  const silent = (viewed[0]?.views ?? []).flatMap((view) => [
+    ...calendarNotes(view),
+    ...silenceNotes(view, options.nowMs),
+  ]);
   const open = options.tenants.length === 0 && groups.length > 0 ? [withoutTenant(catalog)] : [];
   return {
     namespace: catalog.namespace,

@@ -320,6 +320,30 @@ export const acceptedRows: readonly Row[] = [
         ],
       },
     },
+    {
+      says: "has calendar windows",
+      set: {
+        ...ratio,
+        slos: ["UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Asia/Kathmandu", "EST5EDT"].flatMap((timeZone) =>
+          ["Month", "Quarter"].map((period, index) => ({
+            ...slo,
+            name: `${timeZone.toLowerCase().replaceAll("/", "-")}-${index}`,
+            calendar: { period, timeZone },
+          })),
+        ),
+      },
+    },
+    {
+      says: "has as many slices as calendar windows may have",
+      set: {
+        "metrics[0].minStepSeconds": 60,
+        "metrics[0].source.intervalSeconds": 15,
+        slos: [
+          { ...slo, calendar: { period: "Month", timeZone: "UTC" }, over: { ...over, sliceSeconds: 60 } },
+          { ...slo, name: "q", calendar: { period: "Quarter", timeZone: "UTC" }, over: { ...over, sliceSeconds: 160 } },
+        ],
+      },
+    },
     { says: "has an SLO of a gauge over time slices", set: { slos: [{ ...slo, over }] } },
     {
       says: "has slices as long as the smallest step, and as many as a window may have",

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cronRules } from "../../crds/checks/slo.ts";
 import { correctionIntervals } from "../../crds/corrections.ts";
-import { instantOf, isTimeZone, wallTime } from "../../crds/time-zone.ts";
+import { calendarPeriod, instantOf, isTimeZone, wallTime } from "../../crds/time-zone.ts";
 
 const [dayMs, minuteMs] = [86_400_000, 60_000];
 const at = (text: string): number => Date.parse(text);
@@ -150,4 +150,65 @@ test.each([
   ["", false],
 ])("the zone %s: %s", (zone, isKnown) => {
   expect(isTimeZone(zone)).toBe(isKnown);
+});
+
+describe("calendar periods", () => {
+  const texts = new Map<string, Intl.DateTimeFormat>();
+  /** Days of the wall clock as text. */
+  const dateOf = (zone: string, ms: number): string => {
+    const format = texts.get(zone) ?? new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short" });
+    texts.set(zone, format);
+    return format.format(ms);
+  };
+  /** When the clock first shows a month, by a search through all minutes around it. */
+  const searched = (zone: string, year: number, month: number): number => {
+    const [utcMs, hours] = [Date.UTC(year, month, 1), 16];
+    const first = new Date(utcMs).toISOString().slice(0, 10);
+    let ms = utcMs - hours * 60 * minuteMs;
+    while (dateOf(zone, ms) < first) ms += minuteMs;
+    return ms;
+  };
+
+  test("of random zones and times begin when the clock first shows them, and contain the time", () => {
+    const times = fc.integer({ min: at("2000-01-01T00:00:00Z"), max: at("2037-01-01T00:00:00Z") });
+    const all = Intl.supportedValuesOf("timeZone");
+    const names = fc.oneof(fc.constantFrom(...zones), fc.constantFrom(...all));
+    fc.assert(
+      fc.property(names, times, fc.constantFrom(1 as const, 3 as const), (zone, ms, size) => {
+        const { fromMs, toMs } = calendarPeriod(zone, size, ms);
+        const [year = 0, month = 0] = dateOf(zone, ms).split("-").map(Number);
+        const first = month - 1 - ((month - 1) % size);
+        expect([zone, fromMs, toMs]).toEqual([zone, searched(zone, year, first), searched(zone, year, first + size)]);
+        expect(fromMs <= ms && ms < toMs).toBe(true);
+        expect(calendarPeriod(zone, size, toMs).fromMs).toBe(toMs);
+        expect(calendarPeriod(zone, size, fromMs - 1).toMs).toBe(fromMs);
+      }),
+      { numRuns: 150 },
+    );
+  }, 60_000);
+
+  test.each([
+    ["a month that loses an hour", "Europe/Berlin", 1, "2026-03-15T00:00:00Z", "2026-02-28T23:00:00Z", 31 * 24 - 1],
+    ["a month that gains an hour", "Europe/Berlin", 1, "2026-10-15T00:00:00Z", "2026-09-30T22:00:00Z", 31 * 24 + 1],
+    ["a quarter with one change", "America/New_York", 3, "2026-03-31T00:00:00Z", "2026-01-01T05:00:00Z", 90 * 24 - 1],
+    ["the last instant of a year", "Asia/Kathmandu", 3, "2026-12-31T18:14:59Z", "2026-09-30T18:15:00Z", 92 * 24],
+    ["a leap February", "UTC", 1, "2028-02-29T23:59:59Z", "2028-02-01T00:00:00Z", 29 * 24],
+    // Midnight of the first is skipped.
+    [
+      "a month whose first midnight is skipped",
+      "America/Asuncion",
+      1,
+      "2023-10-15T00:00:00Z",
+      "2023-10-01T04:00:00Z",
+      743,
+    ],
+    // The clock went back to 31 October a minute after midnight.
+    ["an hour that the clock shows again", "America/St_Johns", 1, "2009-11-01T02:45:00Z", "2009-11-01T02:30:00Z", 721],
+  ] as const)("of %s", (_name, zone, size, ms, from, hours) => {
+    const { fromMs, toMs } = calendarPeriod(zone, size, at(ms));
+    expect([new Date(fromMs).toISOString(), (toMs - fromMs) / 60 / minuteMs]).toEqual([
+      new Date(at(from)).toISOString(),
+      hours,
+    ]);
+  });
 });

@@ -46,6 +46,7 @@ export function largestCatalog(): PlainObject {
     metric: ids[255 - index],
     objective: 0.999,
     public: true,
+    calendar: { period: "Quarter", timeZone: "Europe/Berlin" },
     corrections: Array.from({ length: 16 }, () => ({
       reason: "r",
       schedule: { cron: "0 2 * * *", durationMinutes: 60, timeZone: "Europe/Berlin" },

@@ -72,6 +72,30 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
     field: "spec.slos[0].over.sliceSeconds",
     message: "the window of an SLO must have at most 50000 slices",
   },
+  ...[
+    { period: "Quarter", sliceSeconds: 150 },
+    { period: "Quarter", sliceSeconds: 144 },
+  ].map(({ period, sliceSeconds }) => ({
+    says: `has slices of ${sliceSeconds} s, too many in a ${period}`,
+    set: {
+      "metrics[0].minStepSeconds": 60,
+      slos: [{ ...slo, calendar: { period, timeZone: "UTC" }, over: { ...over, sliceSeconds } }],
+    },
+    field: "spec.slos[0].over.sliceSeconds",
+    message: "the window of an SLO must have at most 50000 slices",
+  })),
+  {
+    says: "has a calendar window and the days of a rolling one",
+    set: { ...ratio, slos: [{ ...slo, windowDays: 90, calendar: { period: "Quarter", timeZone: "UTC" } }] },
+    field: "spec.slos[0].windowDays",
+    message: "windowDays is for rolling windows; with calendar, leave it out",
+  },
+  ...["Europe/Berlim", "Etc/GMT+13"].map((timeZone) => ({
+    says: `has a calendar window in the zone ${timeZone}, which does not exist`,
+    set: { ...ratio, slos: [{ ...slo, calendar: { period: "Month", timeZone } }] },
+    field: "spec.slos[0].calendar.timeZone",
+    message: "the zone must be in the IANA time zone database",
+  })),
   {
     says: "counts bad slices",
     set: { slos: [{ ...slo, over, counts: "Bad" }] },

@@ -33,6 +33,7 @@ const widened: ReadonlySet<string> = new Set([
   "MetricCatalog.spec.stores[].peer.auth.oauth2.tokenUrl has another pattern",
   "MetricCatalog.spec has a new rule: an SLO's metric must be a ratio, a histogram or a gauge, because a counter has no " +
     "bad events",
+  "MetricCatalog.spec.slos[] has a new rule: windowDays is for rolling windows; with calendar, leave it out",
   "MetricCatalog.spec has a new rule: an SLO must have over if, and only if, its metric is a gauge",
   "MetricCatalog.spec has a new rule: sliceSeconds must be at least the metric's minStepSeconds, which defaults to four " +
     "intervals",

@@ -136,7 +136,14 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
     {
       ...histogram,
       "metrics[0].source.histogram": { name: "h", matchers },
-      slos: [{ ...slo, threshold: 100, corrections: [{ reason: "backup", schedule }] }],
+      slos: [
+        {
+          ...slo,
+          threshold: 100,
+          calendar: { period: "Month", timeZone: "Europe/Berlin" },
+          corrections: [{ reason: "backup", schedule }],
+        },
+      ],
     },
     { "metrics[0].complianceScope": { regions: ["eu", "latam"] } },
     {
@@ -232,13 +239,14 @@ const companions: Readonly<Record<string, (value: unknown) => readonly Changes[]
 const textsOf: Readonly<Record<string, (maxLength: number) => readonly string[]>> = {
   "spec.types[].type": (maxLength) => ["a.a", "a.".padEnd(maxLength, "a")],
   "spec.slos[].corrections[].schedule.cron": (maxLength) => ["0 0 * * *", "00 0 * * 1".padEnd(maxLength, ",1")],
-  // The longest name that the pattern and the time zone database have, and a longer one that only the pattern has.
-  "spec.slos[].corrections[].schedule.timeZone": (maxLength) => [
-    "UTC",
-    "America/North_Dakota/New_Salem",
-    "Europe/A".padEnd(maxLength, "a"),
-  ],
+  "spec.slos[].corrections[].schedule.timeZone": zones,
+  "spec.slos[].calendar.timeZone": zones,
 };
+
+/** The longest name that the pattern and the time zone database have, and a longer one that only the pattern has. */
+function zones(maxLength: number): readonly string[] {
+  return ["UTC", "America/North_Dakota/New_Salem", "Europe/A".padEnd(maxLength, "a")];
+}
 
 /** Texts that the shortest and longest letter `a` are none of. */
 function textsAt(place: string, { format, minLength = 0, maxLength = 0 }: Schema): readonly string[] {

@@ -73,19 +73,24 @@ export function sentencePage(title: string, sentence: string): string {
 }
 
 function objectiveItem(objective: PublicObjective): string {
-  const { title, status, window_days: days, missing_regions: missing } = objective;
+  const { title, status, missing_regions: missing } = objective;
   const promised = percent(objective.objective);
   const reached = objective.sli === undefined ? "" : `${percent(objective.sli)} of events were good. `;
   return [
     `<li class="${status}"><h2>${escaped(title)}</h2>`,
     `<p class="state">${words[status]}</p>`,
-    `<p>${reached}The objective is ${promised} over ${days} ${days === 1 ? "day" : "days"}.</p>`,
+    `<p>${reached}The objective is ${promised} ${windowText(objective)}.</p>`,
     budget(objective.budget_remaining),
     ...(objective.corrections ?? []).map(correction),
     uncorrected(objective),
     missing.length === 0 ? "" : `<p>Data of ${escaped(missing.join(", "))} is missing.</p>`,
     "</li>",
   ].join("");
+}
+
+function windowText({ window_days: days, calendar }: PublicObjective): string {
+  if (calendar === undefined) return `over ${days} ${days === 1 ? "day" : "days"}`;
+  return `in each calendar ${calendar.period.toLowerCase()} (${escaped(calendar.time_zone)})`;
 }
 
 function budget(remaining: number | undefined): string {

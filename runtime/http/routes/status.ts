@@ -114,7 +114,8 @@ async function readStatus(
 }
 
 function objectiveOf(item: Slo): StatusAnswer["data"][number] {
-  const { name, title = name, domain, objective, window_days, at, status, regions, corrections, uncorrected } = item;
+  const { name, title = name, domain, objective, window_days, calendar, at, status, regions } = item;
+  const { corrections, uncorrected } = item;
   const named = (isOk: boolean): readonly string[] =>
     regions.filter(({ state }) => (state === "ok") === isOk).map(({ region }) => region);
   return {
@@ -123,6 +124,7 @@ function objectiveOf(item: Slo): StatusAnswer["data"][number] {
     domain,
     objective,
     window_days,
+    ...(calendar && { calendar }),
     at,
     status,
     regions: named(true),

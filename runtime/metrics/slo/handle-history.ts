@@ -24,7 +24,9 @@ import {
 } from "./read-views.ts";
 import { createCompletedReads, createSloCache } from "./slo-cache.ts";
 import { selectSlos, type SloView } from "./slo-selection.ts";
-import { budgetOf, type EventCounts } from "./slo-status.ts";
+import { calendarRest, windowBody } from "./calendar-rest.ts";
+import { budgetOf } from "./slo-status.ts";
+import type { CountedWindow } from "./slo-windows.ts";
 
 type HistoryHandler = (request: SloRequest, context: SloContext) => Promise<MetricsResponse>;
 
@@ -115,7 +117,7 @@ function headersOf(
     freshness: [ageSeconds(own.data.stalestMs, nowMs)],
     downsample: "none",
     partial: isPartial(own.data),
-    plan: `points=${plans[0]?.grid.count ?? 0}, reads=${counts.wanted}, sent=${counts.sent}`,
+    plan: `points=${plans.reduce((sum, { grid }) => sum + grid.count, 0)}, reads=${counts.wanted}, sent=${counts.sent}`,
     cache: cacheStatus([own]),
     shards: { requested: outcomes.length, responded: outcomes.filter(({ outcome }) => outcome.ok).length },
     total: { estimate: totalCost(own.plan.costs), cost: own.hit ? 0 : totalCost(own.plan.costs), durationMs },
@@ -133,15 +135,15 @@ function historyBody(
   { schemaVersion, partial }: HistoryBodyContext,
 ): object {
   const { view } = plan;
-  const { slo, grant } = view;
-  const data = points.map(({ atMs, events }) => pointBody(view, atMs, events));
+  const { slo, entry, grant } = view;
+  const data = points.map((point, index) => pointBody(view, point, plan.windows[index]));
   const about = {
     schema_version: schemaVersion,
     name: slo.name,
     domain: slo.domain,
     metric: slo.metric,
     tenant: grant.tenant,
-    window_days: slo.windowDays,
+    ...windowBody(slo, entry.metric.minStepSeconds, points.at(-1)?.atMs ?? 0),
     objective: slo.objective,
     step_seconds: historyStepSeconds(slo),
     regions: regionReports(outcomes, gaps),
@@ -151,7 +153,12 @@ function historyBody(
 }
 
 /** The share of good events and the remaining budget, by the same rule as the objective itself; null without events. */
-function pointBody({ slo }: SloView, atMs: number, events: EventCounts | undefined): object {
-  const { sli, budget } = budgetOf(slo, events);
+function pointBody(
+  { slo, entry }: SloView,
+  { atMs, events }: SloHistory["points"][number],
+  window: CountedWindow | undefined,
+): object {
+  const rest = window && calendarRest(slo, entry.metric.minStepSeconds, window);
+  const { sli, budget } = budgetOf(slo, events, rest?.countedSlicesToCome);
   return { at: formatTime(atMs), sli: sli ?? null, remaining: budget.remaining ?? null };
 }

@@ -13,16 +13,17 @@ import type { ResolvedWindow } from "../request/window.ts";
 import { countedEvents, countedMetric } from "./counted-events.ts";
 import { judgeSlices } from "./judge-slices.ts";
 import type { SloView } from "./slo-selection.ts";
-import { type CountsByWindow, type EventCounts, sloSeconds, windowsOf } from "./slo-status.ts";
-import { correctedCounts, correctionStep, placeOf, sloSpans, sloWindows, type WindowReads } from "./slo-windows.ts";
+import { ownSpan, sloSpans } from "./calendar-rest.ts";
+import { type CountsByWindow, type EventCounts, sloSeconds } from "./slo-status.ts";
+import { correctedCounts, correctionStep, placeOf, sloWindows, type WindowReads } from "./slo-windows.ts";
 
 /**
- * The plans of one view: one plan of one point for each window, the shortest first; for time slices one plan of all
- * slices.
+ * The plans of one view: one plan of one point for each window, the objective's own last and the others the shortest
+ * first; for time slices one plan of all slices.
  */
 export interface SloPlan extends Pick<WindowReads, "windows" | "places"> {
   readonly view: SloView;
-  /** The first ones read the windows, the shortest first; others read what corrections leave out of them. */
+  /** The first ones read the windows; others read what corrections leave out of them. */
   readonly plans: readonly Plan[];
   /** Expected costs of its reads. */
   readonly costs: Costs;
@@ -75,11 +76,12 @@ function sloQuery(view: SloView, caller: Caller, quotas: QueryContext["quotas"],
 export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
   const { slo, entry } = view;
   const own = sloQuery(view, caller, quotas, nowMs);
-  return planSpans(view, sloSpans(slo, entry.metric.minStepSeconds, own.toMs), own, nowMs);
+  const { minStepSeconds } = entry.metric;
+  const spans = sloSpans(slo, minStepSeconds, ownSpan(slo, minStepSeconds, own.toMs));
+  return planReads(view, sloWindows(slo, spans, minStepSeconds), own, nowMs);
 }
 
-function planSpans(view: SloView, spans: readonly Interval[], { query }: SloQuery, nowMs: number): SloPlan {
-  const { reads, ...windows } = sloWindows(view.slo, spans, view.entry.metric.minStepSeconds);
+function planReads(view: SloView, { reads, ...windows }: WindowReads, { query }: SloQuery, nowMs: number): SloPlan {
   const plans = reads.map((window) => makePlan(query(window), nowMs));
   return { view, plans, ...windows, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
 }
@@ -92,12 +94,11 @@ function planSpans(view: SloView, spans: readonly Interval[], { query }: SloQuer
  */
 export async function readSlo(plan: SloPlan, stores: Stores, options: FanOutOptions): Promise<SloData> {
   const { windows, ...data } = await readWindows(plan, stores, options);
-  const { slo, entry } = plan.view;
-  const counts = windowsOf(slo, entry.metric.minStepSeconds).flatMap((seconds, index): [number, EventCounts][] => {
+  const counts = plan.windows.flatMap(({ all: { fromMs, toMs } }, index): [number, EventCounts][] => {
     const events = windows[index]?.corrected;
-    return events === undefined ? [] : [[seconds, events]];
+    return events === undefined ? [] : [[(toMs - fromMs) / 1_000, events]];
   });
-  const uncorrected = slo.corrections === undefined ? {} : { uncorrected: windows.at(-1)?.all };
+  const uncorrected = plan.view.slo.corrections === undefined ? {} : { uncorrected: windows.at(-1)?.all };
   return { ...data, counts: new Map(counts), ...uncorrected };
 }
 
@@ -189,17 +190,23 @@ export function historyStepSeconds(slo: SloView["slo"]): number {
 }
 
 /**
- * Plans the history of a view. Its points are as wide as the window of the objective and lie within one such window.
- * The last one is the point that the objective itself is judged by.
+ * Plans the history of a view. Its points are the windows of the objective at times within one such window. The last
+ * one is the point that the objective itself is judged by. Calendar windows have different widths, so each is a read;
+ * it costs as much as a point of rolling windows that is as wide.
  */
 export function planHistory(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
   const own = sloQuery(view, caller, quotas, nowMs);
-  const [widthMs, stepMs] = [sloSeconds(view.slo) * 1_000, historyStepSeconds(view.slo) * 1_000];
-  const spans = Array.from({ length: historySteps + 1 }, (_, index): Interval => {
-    const toMs = own.toMs - (historySteps - index) * stepMs;
-    return { fromMs: toMs - widthMs, toMs };
+  const { slo, entry } = view;
+  const { minStepSeconds } = entry.metric;
+  const stepSeconds = historyStepSeconds(slo);
+  // Parts of a calendar period end with a point of the metric.
+  const unitMs = slo.calendar === undefined ? 1 : correctionStep(slo, minStepSeconds) * 1_000;
+  const spans = Array.from({ length: historySteps + 1 }, (_, index) => {
+    const toMs = own.toMs - (historySteps - index) * stepSeconds * 1_000;
+    return ownSpan(slo, minStepSeconds, Math.floor(toMs / unitMs) * unitMs);
   });
-  return planSpans(view, spans, own, nowMs);
+  const singleStepSeconds = slo.calendar && stepSeconds;
+  return planReads(view, sloWindows(slo, spans, minStepSeconds, singleStepSeconds), own, nowMs);
 }
 
 /** Reads the events at every point. A store that fails is missing from all of them. @throws the signal's reason */

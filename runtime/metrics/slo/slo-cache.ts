@@ -94,9 +94,9 @@ function keyOf(plan: SloPlan): string {
   return digestOf(plan, ({ query }) => query.window);
 }
 
-/** The key of the same inputs without the times of the windows. */
+/** The key of the same inputs without the windows, of which those of a calendar change their widths too. */
 function viewKeyOf({ view, plans }: SloPlan): string {
-  return digestOf({ view, plans: plans.slice(0, 1) }, ({ query }) => query.window.widthSeconds);
+  return digestOf({ view, plans: plans.slice(0, 1) }, () => null);
 }
 
 function digestOf({ view, plans }: Pick<SloPlan, "view" | "plans">, windowOf: (plan: Plan) => unknown): string {

@@ -2,7 +2,9 @@
 import type { BurnRate, Slo, SloBudgetBody, SloCorrection } from "../../../api/objectives.ts";
 import { regionReports, stateOfFailures } from "../reads/region-status.ts";
 import { formatDuration, formatTime } from "../request/time.ts";
+import type { CalendarRest } from "./exhaustion-seconds.ts";
 import type { SloData, SloPlan } from "./read-slo.ts";
+import { calendarRest, windowBody } from "./calendar-rest.ts";
 import type { ReadView } from "./read-views.ts";
 import {
   assessSlo,
@@ -19,10 +21,14 @@ import { type AppliedCorrection, appliedCorrections, correctionStep } from "./sl
 /** An objective of `GET /v1/metrics/slo`. Unknown values are left out, never null. */
 export function sloItem({ plan, data }: ReadView<SloData>): Slo {
   const { slo, entry, grant } = plan.view;
-  const window = plan.windows.at(-1)?.all ?? { fromMs: 0, toMs: 0 };
-  const step = correctionStep(slo, entry.metric.minStepSeconds);
+  const own = plan.windows.at(-1) ?? { all: { fromMs: 0, toMs: 0 }, left: [] };
+  const window = own.all;
+  const { minStepSeconds } = entry.metric;
+  const step = correctionStep(slo, minStepSeconds);
+  const rest = calendarRest(slo, minStepSeconds, own);
   const applied = appliedCorrections(slo.corrections ?? [], window, step);
-  const assessment = assessSlo(slo, data.counts, entry.metric.minStepSeconds, {
+  const assessment = assessSlo(slo, data.counts, minStepSeconds, {
+    rest,
     missing: missingStores(data.outcomes),
     isSilenced: applied.some(({ isActive }) => isActive),
   });
@@ -33,19 +39,19 @@ export function sloItem({ plan, data }: ReadView<SloData>): Slo {
     domain: slo.domain,
     metric: slo.metric,
     objective: slo.objective,
-    window_days: slo.windowDays,
+    ...windowBody(slo, minStepSeconds, window.toMs),
     minimum_events: minimumOf(slo),
     at: formatTime(window.toMs),
     tenant: grant.tenant,
     regions: regionReports(data.outcomes, data.gaps),
     ...budgetBody(assessment),
-    ...known("over", overBody(plan.view, slo.corrections ? data.uncorrected : assessment.events)),
+    ...known("over", overBody(plan.view, slo.corrections ? data.uncorrected : assessment.events, rest)),
     burn: { ...(fast && { fast: burnBody(fast) }), ...(slow && { slow: burnBody(slow) }) },
     tiers: assessment.burns.map(tierBody),
     ...known("exhaustion_seconds", assessment.exhaustionSeconds),
     ...(slo.corrections && {
       corrections: applied.map(correctionBody),
-      uncorrected: budgetBody(budgetOf(slo, data.uncorrected)),
+      uncorrected: budgetBody(budgetOf(slo, data.uncorrected, rest?.slicesToCome)),
     }),
     status: assessment.status,
   };
@@ -65,10 +71,14 @@ function missingStores(outcomes: SloData["outcomes"]): MissingStores | undefined
   return stateOfFailures(kinds) === "late" ? "late" : "failed";
 }
 
-function overBody({ slo, entry }: SloPlan["view"], events: EventCounts | undefined): Slo["over"] {
+function overBody(
+  { slo, entry }: SloPlan["view"],
+  events: EventCounts | undefined,
+  rest: CalendarRest | undefined,
+): Slo["over"] {
   if (slo.over === undefined) return undefined;
   const { operator, threshold, sliceSeconds } = slo.over;
-  const slices = sloSeconds(slo) / sliceSeconds;
+  const slices = (rest?.windowSeconds ?? sloSeconds(slo)) / sliceSeconds;
   return {
     aggregation: entry.metric.defaultAggregation,
     operator,
@@ -76,6 +86,7 @@ function overBody({ slo, entry }: SloPlan["view"], events: EventCounts | undefin
     slice_seconds: sliceSeconds,
     slices,
     missing_slices: slices - (events?.total ?? 0),
+    ...known("slices_to_come", rest?.countedSlicesToCome),
   };
 }
 

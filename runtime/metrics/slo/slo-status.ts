@@ -1,5 +1,6 @@
 import type { Slo } from "../../../api/objectives.ts";
 import type { SloConfig } from "../../../crds/config.ts";
+import { type CalendarRest, exhaustionSeconds, rollingSpending, spendingOf } from "./exhaustion-seconds.ts";
 
 /** Events of one window, or its time slices with a value. */
 export interface EventCounts {
@@ -54,11 +55,16 @@ export interface SloAssessment {
 /** The events of the objective's window, and what they leave of the budget. */
 export type SloBudget = Pick<SloAssessment, "events" | "sli" | "budget">;
 
-/** The budget of an objective. @param counted undefined without data */
-export function budgetOf(slo: SloConfig, counted: EventCounts | undefined): SloBudget {
+/**
+ * The budget of an objective.
+ *
+ * @param counted undefined without data
+ * @param slicesToCome slices until the end of a calendar period, which the budget counts as good ones
+ */
+export function budgetOf(slo: SloConfig, counted: EventCounts | undefined, slicesToCome = 0): SloBudget {
   const events = counted === undefined || counted.total <= 0 ? undefined : counted;
   const total = errorBudget(slo);
-  const spent = badShare(events);
+  const spent = badShare(events, slicesToCome);
   return {
     events,
     sli: events && Math.min(1, events.good / events.total),
@@ -72,6 +78,8 @@ interface AssessmentContext {
   readonly missing?: MissingStores | undefined;
   /** A correction is active, so that no tier fires. @default false */
   readonly isSilenced?: boolean;
+  /** The rest of the calendar period. @default the window is a rolling one */
+  readonly rest?: CalendarRest | undefined;
 }
 
 /** Assesses an objective. Source: seed "Operational Metrics API" §2.5. */
@@ -79,34 +87,30 @@ export function assessSlo(
   slo: SloConfig,
   counts: CountsByWindow,
   stepSecondsMin: number,
-  { missing, isSilenced = false }: AssessmentContext = {},
+  { missing, isSilenced = false, rest }: AssessmentContext = {},
 ): SloAssessment {
-  const own = budgetOf(slo, counts.get(sloSeconds(slo)));
+  const own = budgetOf(slo, counts.get(rest?.windowSeconds ?? sloSeconds(slo)), rest?.countedSlicesToCome);
   const { events, budget } = own;
   const burns = burnTiers(slo, stepSecondsMin).map((tier) => tierBurn(tier, slo, counts));
   return {
     ...own,
     burns,
-    exhaustionSeconds: exhaustionSeconds(budget, burns[0], sloSeconds(slo)),
+    exhaustionSeconds: exhaustionOf(slo, own, burns[0], rest),
     // What a missing store counted may be all that is needed.
     status: statusOf(slo, { events, remaining: budget.remaining, burns, isSilenced }) ?? missing ?? "insufficient_data",
   };
 }
 
-/**
- * Seconds until the budget is spent, if events stay as frequent and as bad as in the long window of the fastest tier. 0
- * for a spent budget; undefined without enough events, and if the window ends before: what is bad now has left it then.
- */
-function exhaustionSeconds(
-  { total, remaining }: SloAssessment["budget"],
+/** Seconds until the budget is spent, by the long window of the fastest tier; undefined with too few events in it. */
+function exhaustionOf(
+  slo: SloConfig,
+  { events, budget }: SloBudget,
   fastest: TierBurn | undefined,
-  windowSeconds: number,
+  rest: CalendarRest | undefined,
 ): number | undefined {
-  if (remaining === undefined) return undefined;
-  if (remaining <= 0) return 0;
-  if (fastest === undefined || fastest.tooFew || fastest.longRate === undefined) return undefined;
-  const seconds = ((remaining / total) * windowSeconds) / fastest.longRate;
-  return seconds <= windowSeconds ? Math.floor(seconds) : undefined;
+  const rate = fastest?.tooFew === false ? fastest.longRate : undefined;
+  const known = events?.total ?? 0;
+  return exhaustionSeconds(budget, rate, rest ? spendingOf(slo, known, rest) : rollingSpending(sloSeconds(slo)));
 }
 
 /** The status by the events; undefined with too few of them. */
@@ -171,9 +175,9 @@ export function errorBudget({ objective }: SloConfig): number {
 }
 
 /** Stores extrapolate both increases separately, so that the good events can slightly exceed all events. */
-function badShare(events: EventCounts | undefined): number | undefined {
+function badShare(events: EventCounts | undefined, goodToCome = 0): number | undefined {
   if (events === undefined || events.total <= 0) return undefined;
-  return Math.max(0, (events.total - events.good) / events.total);
+  return Math.max(0, (events.total - events.good) / (events.total + goodToCome));
 }
 
 /** One tier of burn rates. It fires when both windows burn faster than `factor`. */
@@ -196,7 +200,7 @@ const baseTiers = [
 ] as const;
 const baseDays = 30;
 
-/** The window of an objective, in seconds. */
+/** The rolling window of an objective, or that its burn rates are proportional to, in seconds. */
 export function sloSeconds({ windowDays }: SloConfig): number {
   return windowDays * daySeconds;
 }
@@ -222,9 +226,10 @@ export function burnTiers({ windowDays, burnRates, over }: SloConfig, stepSecond
   }));
 }
 
-/** The distinct windows of an objective in seconds, ascending; the last one is the objective's own. */
-export function windowsOf(slo: SloConfig, stepSecondsMin: number): readonly number[] {
+/** The distinct windows of an objective in seconds, ascending, and then its own. */
+export function windowsOf(slo: SloConfig, stepSecondsMin: number, ownSeconds = sloSeconds(slo)): readonly number[] {
   const tiers = burnTiers(slo, stepSecondsMin);
-  const all = [...tiers.flatMap(({ longSeconds, shortSeconds }) => [longSeconds, shortSeconds]), sloSeconds(slo)];
-  return [...new Set(all)].sort((a, b) => a - b);
+  const burning = new Set(tiers.flatMap(({ longSeconds, shortSeconds }) => [longSeconds, shortSeconds]));
+  burning.delete(ownSeconds);
+  return [...[...burning].sort((a, b) => a - b), ownSeconds];
 }

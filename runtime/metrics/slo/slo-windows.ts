@@ -4,16 +4,11 @@ import { correctionIntervals } from "../../../crds/corrections.ts";
 import type { Interval } from "../../../crds/time-zone.ts";
 import { pointCount, type ResolvedWindow } from "../request/window.ts";
 import { sliceWindow } from "./judge-slices.ts";
-import { type EventCounts, windowsOf } from "./slo-status.ts";
+import type { EventCounts } from "./slo-status.ts";
 
 type Corrections = NonNullable<SloConfig["corrections"]>;
 
 const dayMs = 86_400_000;
-
-/** The windows of an objective that end at a time, the shortest first; the last one is the objective's own. */
-export function sloSpans(slo: SloConfig, stepSecondsMin: number, toMs: number): readonly Interval[] {
-  return windowsOf(slo, stepSecondsMin).map((seconds) => ({ fromMs: toMs - seconds * 1_000, toMs }));
-}
 
 /** A point of a read. */
 export interface ReadPoint {
@@ -42,8 +37,15 @@ export interface WindowReads {
 /**
  * Plans the reads of windows. A part that several windows lack is read once, and the slices of a gauge are read once
  * for all windows.
+ *
+ * @param singleStepSeconds reads each window alone, at the cost of as many points as it has such steps
  */
-export function sloWindows(slo: SloConfig, spans: readonly Interval[], stepSecondsMin: number): WindowReads {
+export function sloWindows(
+  slo: SloConfig,
+  spans: readonly Interval[],
+  stepSecondsMin: number,
+  singleStepSeconds?: number,
+): WindowReads {
   const { over, corrections = [] } = slo;
   const excluded = excludedIntervals(corrections, enclosing(spans), correctionStep(slo, stepSecondsMin));
   const left = spans.map((span) => excluded.flatMap((interval) => overlap(interval, span)));
@@ -53,7 +55,7 @@ export function sloWindows(slo: SloConfig, spans: readonly Interval[], stepSecon
     return { reads: [sliceWindow(over, toMs, (toMs - fromMs) / 1_000)], windows, places: new Map() };
   }
   const pieces = cutIntervals(left.flat());
-  const own = groupSpans(spans, 0);
+  const own = singleStepSeconds === undefined ? groupSpans(spans, 0) : singleSpans(spans, singleStepSeconds);
   const others = groupSpans(pieces, own.reads.length);
   return {
     reads: [...own.reads, ...others.reads],
@@ -82,20 +84,15 @@ export function correctedCounts(
   // The parts of a window that corrections leave out entirely do not add up to it: stores extrapolate each.
   if (isCoveredBy(all, left)) return { total: 0, good: 0 };
   const parts = left.flatMap((part) => countsOf(part) ?? []);
-  const without = (count: (events: EventCounts) => number): number =>
-    parts.reduce((rest, part) => rest - count(part), count(whole));
-  const total = Math.max(
-    0,
-    without((events) => events.total),
-  );
+  const without = (count: (events: EventCounts) => number): number => {
+    return Math.max(0, count(whole) - parts.reduce((sum, part) => sum + count(part), 0));
+  };
+  const total = without((events) => events.total);
   return {
     total,
     good: Math.min(
       total,
-      Math.max(
-        0,
-        without(({ good }) => good),
-      ),
+      without((events) => events.good),
     ),
   };
 }
@@ -224,6 +221,12 @@ function groupSpans(spans: readonly Interval[], first: number): GroupedSpans {
     ]),
   );
   return { reads: groups.map(({ read }) => read), places: new Map(places) };
+}
+
+function singleSpans(spans: readonly Interval[], stepSecondsMax: number): GroupedSpans {
+  const alone = spans.map((span) => readOf([span]));
+  const reads = alone.map((read) => ({ ...read, stepSeconds: Math.min(read.stepSeconds, stepSecondsMax) }));
+  return { reads, places: new Map(spans.map((span, read) => [keyOf(span), { read, point: 0 }])) };
 }
 
 /** The coarsest read with a point for each of some spans of equal width. */

@@ -157,6 +157,20 @@ describe("a compiled catalog", () => {
     expect([newer?.slos, newer?.newerSlos]).toMatchObject([[], [{ threshold: 100 }]]);
   });
 
+  test("compiles calendar windows for versions that count them, with the days of their burn rates", () => {
+    const slos = (["Month", "Quarter"] as const).map((period) => ({
+      ...slo,
+      name: period.toLowerCase(),
+      calendar: { period, timeZone: "Europe/Berlin" },
+    }));
+    const { catalog } = catalogWith({ ...ratio, slos: [...slos, { ...slo, name: "rolling" }] });
+    expect(catalog.slos.map(({ name }) => name)).toEqual(["rolling"]);
+    expect(catalog.newerSlos).toMatchObject([
+      { name: "month", windowDays: 30, calendar: slos[0]?.calendar },
+      { name: "quarter", windowDays: 90, calendar: slos[1]?.calendar },
+    ]);
+  });
+
   test("holds its SLOs by name with the burn rates of 30 days by default", () => {
     const strict = {
       ...slo,

@@ -107,6 +107,24 @@ describe("the alert of an objective", () => {
     });
   });
 
+  test("has rolling windows for a calendar one, and says so", () => {
+    const calendar = { period: "Quarter", timeZone: "Europe/Berlin" } as const;
+    const catalog = {
+      ...exampleCatalog,
+      slos: exampleCatalog.slos.map((slo) => (slo.name === "login" ? { ...slo, windowDays: 90, calendar } : slo)),
+    };
+    const { groups, notes } = sloRules(catalog, options);
+    const [rule] = groups.find(({ name }) => name.includes("/login/"))?.rules ?? [];
+    expect(rule?.expr).toContain("[3h]");
+    expect(rule?.annotations["description"]).toMatch(
+      /97 % of events in a calendar quarter \(Europe\/Berlin\), and these windows are rolling\.$/u,
+    );
+    expect(notes).toContain(
+      "the alerts of the objective login have the rolling windows of 90 days, because PromQL has no calendar windows; " +
+        "its budget is in /v1/metrics/slo",
+    );
+  });
+
   test("is silent during corrections, until the short window has left them", () => {
     const corrected = withCorrections([
       { reason: "past", from: "2026-01-01T00:00:00Z", to: "2026-01-02T00:00:00Z" },
