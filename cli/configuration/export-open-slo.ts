@@ -1,5 +1,6 @@
 import { stringify } from "yaml";
-import type { MetricCatalogSlo } from "../../crds/types/metric-catalog.ts";
+import { nominalDays } from "../../crds/compile/catalog.ts";
+import type { MetricCatalogSlo, MetricCatalogSloCalendar } from "../../crds/types/metric-catalog.ts";
 import type { ExitName } from "../command-line/command.ts";
 import { say } from "../command-line/terminal.ts";
 import { openSloOperators, openSloVersion, restAnnotation, sourceType, tiersOf30Days } from "./open-slo-document.ts";
@@ -32,8 +33,9 @@ function documentOf(kind: string, metadata: object, spec: object): object {
 }
 
 function documentOfSlo(slo: MetricCatalogSlo): object {
-  const { name, title, domain, metric, objective, counts, threshold, over, windowDays, burnRates, ...others } = slo;
-  const rest = restOf(others);
+  const { name, title, domain, metric, objective, counts, threshold, over, burnRates, ...others } = slo;
+  const { windowDays, calendar, ...more } = others;
+  const rest = restOf(more);
   const metadata = {
     name,
     ...(title === undefined ? {} : { displayName: title }),
@@ -49,7 +51,7 @@ function documentOfSlo(slo: MetricCatalogSlo): object {
       metadata: { name },
       spec: over === undefined ? { ratioMetric: ratio } : { thresholdMetric: sourceOf({ metric }) },
     },
-    timeWindow: [{ duration: `${windowDays}d`, isRolling: true }],
+    timeWindow: [calendar === undefined ? { duration: `${windowDays}d`, isRolling: true } : calendarWindow(calendar)],
     budgetingMethod: over === undefined ? "Occurrences" : "Timeslices",
     objectives: [
       {
@@ -62,6 +64,12 @@ function documentOfSlo(slo: MetricCatalogSlo): object {
   });
 }
 
+/** OpenSLO counts periods from a start, of which only the day and the time matter. */
+function calendarWindow({ period, timeZone }: MetricCatalogSloCalendar): object {
+  const duration = period === "Month" ? "1M" : "1Q";
+  return { duration, calendar: { startTime: "2026-01-01 00:00:00", timeZone }, isRolling: false };
+}
+
 /** Members that have other values than their defaults. */
 function restOf({ minimumEvents, ...others }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const rest = Object.entries(others).filter(([, value]) => value !== undefined && value !== false);
@@ -69,9 +77,10 @@ function restOf({ minimumEvents, ...others }: Readonly<Record<string, unknown>>)
 }
 
 /** The long window of a tier. OpenSLO has no second window. */
-function policyOf({ name, windowDays }: MetricCatalogSlo, threshold: number, tier: number): object {
+function policyOf({ name, windowDays, calendar }: MetricCatalogSlo, threshold: number, tier: number): object {
+  const days = calendar === undefined ? windowDays : nominalDays[calendar.period];
   const [minutes = 0, severity = "ticket"] = tiersOf30Days[tier] ?? [];
-  const lookbackWindow = `${(minutes * windowDays) / 30}m`;
+  const lookbackWindow = `${(minutes * days) / 30}m`;
   const condition = { kind: "burnrate", op: "gt", threshold, lookbackWindow, alertAfter: "0m" };
   const named = { name: `${name}-burns-${tier + 1}` };
   return {

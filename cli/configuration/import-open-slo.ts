@@ -21,6 +21,7 @@ import {
   restOf,
   secondsOf,
   sourceType,
+  windowOf,
 } from "./open-slo-document.ts";
 
 /** Something that an objective cannot express. */
@@ -100,7 +101,7 @@ function sloOf(document: OpenSloDocument, all: readonly OpenSloDocument[], note:
   const { value } = document;
   noteOthers(value, note);
   const indicator = indicatorOf(value, all);
-  const windowDays = daysOf(value);
+  const { days, fields: window } = windowOf(onlyObject(value, "spec.timeWindow"));
   const title = at(value, "metadata.displayName");
   const objective = onlyObject(value, "spec.objectives");
   const percent = percentOf(objective["targetPercent"]);
@@ -114,8 +115,8 @@ function sloOf(document: OpenSloDocument, all: readonly OpenSloDocument[], note:
     ...indicator.fields,
     objective: target,
     ...conditionOf(value, objective, indicator),
-    windowDays,
-    ...burnRatesOf(value, windowDays, all, note),
+    ...window,
+    ...burnRatesOf(value, days, all, note),
   };
   const rest = restOf(value, note);
   const other = Object.keys(rest).find((name) => name in expressed && !isDeepStrictEqual(rest[name], expressed[name]));
@@ -192,13 +193,6 @@ function conditionOf(slo: Fields, objective: Fields, { isThreshold }: Indicator)
   const operator = Object.entries(openSloOperators).find(([, op]) => op === objective["op"])?.[0];
   const sliceSeconds = secondsOf(objective["timeSliceWindow"]);
   return { over: { operator, threshold: objective["value"], sliceSeconds } };
-}
-
-function daysOf(slo: Fields): number {
-  const window = onlyObject(slo, "spec.timeWindow");
-  const days = (secondsOf(window["duration"]) ?? Number.NaN) / 86_400;
-  if (window["isRolling"] === true && window["calendar"] === undefined && Number.isInteger(days)) return days;
-  throw new Rejected("spec.timeWindow", "the window of an objective is rolling and a whole number of days or weeks");
 }
 
 /** What the API server would reject of an objective, in a catalog that has its metric. */

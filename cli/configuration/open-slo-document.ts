@@ -1,4 +1,5 @@
 // What the import and the export of OpenSLO share.
+import { nominalDays } from "../../crds/compile/catalog.ts";
 import { readYaml } from "../../runtime/config/yaml/yaml-documents.ts";
 
 /** The members of a mapping. */
@@ -77,6 +78,45 @@ export function burnRatesOf(slo: Fields, windowDays: number, all: readonly OpenS
   const windows = tiersOf30Days.map(([minutes]) => `${(minutes * windowDays) / 30}m`).join(", ");
   note("spec.alertPolicies", `alerts are four burn rates over ${windows}; these are left out`);
   return {};
+}
+
+/** A window, as it is written in a catalog. */
+interface ImportedWindow {
+  /** Days that burn rates are proportional to. */
+  readonly days: number;
+  readonly fields: Fields;
+}
+
+/** The window of an objective by that of OpenSLO. @throws Rejected */
+export function windowOf({ duration, isRolling, calendar }: Fields): ImportedWindow {
+  if (isRolling !== true && isObject(calendar)) return calendarOf(String(duration), calendar);
+  const days = (secondsOf(duration) ?? Number.NaN) / 86_400;
+  if (isRolling === true && calendar === undefined && Number.isInteger(days))
+    return { days, fields: { windowDays: days } };
+  const reason = "the window of an objective is rolling and a whole number of days or weeks, or it has a calendar";
+  throw new Rejected("spec.timeWindow", reason);
+}
+
+const periodsOfDurations: Readonly<Record<string, "Month" | "Quarter">> = {
+  "1M": "Month",
+  "1Q": "Quarter",
+  "3M": "Quarter",
+};
+/** Midnight of the first day of a month, without a zone. */
+const firstDay = /^\d{4}-(\d{2})-01(?:[ T]00:00(?::00(?:[.]0+)?)?)?$/u;
+
+/** @throws Rejected */
+function calendarOf(duration: string, { startTime, timeZone }: Fields): ImportedWindow {
+  const period = periodsOfDurations[duration];
+  if (period === undefined)
+    throw new Rejected("spec.timeWindow", "a calendar window is one month (1M) or quarter (1Q)");
+  const [, month] = firstDay.exec(String(startTime)) ?? [];
+  const isStart = month !== undefined && (period === "Month" || Number(month) % 3 === 1);
+  if (!isStart) {
+    const reason = "startTime must be midnight of the first day of a period, as 2026-01-01 00:00:00 without a zone";
+    throw new Rejected("spec.timeWindow", reason);
+  }
+  return { days: nominalDays[period], fields: { calendar: { period, timeZone } } };
 }
 
 /** Thrown for a field without which there is no objective. */

@@ -51,7 +51,12 @@ export const sloColumns: readonly Column<Slo>[] = [
       corrections.map(({ reason, active }) => reason + (active ? " (now)" : "")).join(", "),
     isWide: true,
   },
-  { title: "DAYS", cell: ({ window_days: days }) => days, isWide: true },
+  {
+    title: "DAYS",
+    cell: ({ window_days: days, calendar }) =>
+      calendar === undefined ? days : `${days} (${calendar.period.toLowerCase()} in ${calendar.time_zone})`,
+    isWide: true,
+  },
   { title: "EVENTS", cell: ({ events }) => shortNumber(events && Math.round(events.total)), isWide: true },
 ];
 

@@ -187,7 +187,7 @@ function compileSeries({ name, matchers }: MetricCatalogMetricSourceGauge): Seri
 }
 
 /** Days of the rolling windows that burn rates of a calendar window are proportional to. */
-const nominalDays = { Month: 30, Quarter: 90 } as const;
+export const nominalDays = { Month: 30, Quarter: 90 } as const;
 
 /** One objective. */
 function compileSlo(slo: MetricCatalogSlo): SloConfig {

@@ -61,16 +61,25 @@ const extras = fc.record(
   {
     title: fc.constantFrom("Logging in", "Übersicht: 1"),
     minimumEvents: fc.integer({ min: 1, max: 1_000 }),
-    windowDays: fc.integer({ min: 1, max: 90 }),
+    window: fc.oneof(
+      fc.record({ windowDays: fc.integer({ min: 1, max: 90 }) }),
+      fc.record({
+        calendar: fc.record({
+          period: fc.constantFrom("Month", "Quarter"),
+          timeZone: fc.constantFrom("UTC", "Europe/Berlin", "America/Argentina/Ushuaia"),
+        }),
+      }),
+    ),
     burnRates: fc.constantFrom([9, 6, 3, 1], [2.5, 2.5, 0.5, 0.1]),
     corrections: fc.constant([{ reason: "move", from: "2026-01-01T00:00:00Z", to: "2026-01-02T00:00:00Z" }]),
   },
   { requiredKeys: [] },
 );
 const visibility = fc.constantFrom({}, { public: true }, { public: true, publicTenants: ["lumen"] });
-const slo = fc
-  .tuple(name, name, kinds, extras, visibility)
-  .map((parts) => ({ name: parts[0], domain: parts[1], objective: 0.95, ...parts[2], ...parts[3], ...parts[4] }));
+const slo = fc.tuple(name, name, kinds, extras, visibility).map((parts) => {
+  const { window, ...extra } = parts[3];
+  return { name: parts[0], domain: parts[1], objective: 0.95, ...parts[2], ...extra, ...window, ...parts[4] };
+});
 const seed = 20_261_127;
 
 describe("objectives as OpenSLO", () => {
@@ -140,6 +149,73 @@ spec:
       metricSource: { type: Heliograph, spec: { metric: events } }
 `;
 
+const inCalendar = (duration: string, startTime: string, rest = "timeZone: Europe/Berlin"): string =>
+  `duration: ${duration}\n      calendar: { startTime: ${startTime}, ${rest} }\n      isRolling: false`;
+const rolling = "duration: 4w\n      isRolling: true";
+
+describe("a calendar window of OpenSLO", () => {
+  test("is exported with its zone, a start and the burn rates of its nominal days", () => {
+    const calendar = { period: "Quarter", timeZone: "Asia/Tokyo" };
+    const [document] = parseAllDocuments(
+      openSloText(stored([{ name: "a", domain: "d", metric: "events", objective: 0.99, calendar }])),
+    ).flatMap((one) => ((one.toJS() as { readonly kind: string }).kind === "SLO" ? [one.toJS() as object] : []));
+    expect(document).toMatchObject({
+      spec: {
+        timeWindow: [
+          { duration: "1Q", calendar: { startTime: "2026-01-01 00:00:00", timeZone: "Asia/Tokyo" }, isRolling: false },
+        ],
+        alertPolicies: [
+          { spec: { conditions: [{ spec: { condition: { lookbackWindow: "180m" } } }] } },
+          ...[1_080, 4_320, 12_960].map((minutes) => {
+            return { spec: { conditions: [{ spec: { condition: { lookbackWindow: `${minutes}m` } } }] } };
+          }),
+        ],
+      },
+    });
+    expect(document).not.toHaveProperty("metadata.annotations");
+  });
+
+  test.each([
+    ["a month", inCalendar("1M", "2020-02-01 00:00:00"), "Month"],
+    ["a quarter", inCalendar("1Q", "2026-04-01 00:00:00"), "Quarter"],
+    ["three months from October on", inCalendar("3M", '"2019-10-01T00:00"'), "Quarter"],
+    ["a day as its start", inCalendar("1M", "2020-01-01"), "Month"],
+    ["no isRolling", inCalendar("1M", "2020-01-01").replace("\n      isRolling: false", ""), "Month"],
+  ])("of %s is imported", (_says, window, period) => {
+    const { slos, unexpressed } = importedSlos("slos.yaml", usual.replace(rolling, window));
+    expect([unexpressed, slos]).toEqual([
+      [],
+      [
+        {
+          name: "login",
+          domain: "identity",
+          metric: "events",
+          objective: 0.995,
+          calendar: { period, timeZone: "Europe/Berlin" },
+        },
+      ],
+    ]);
+  });
+
+  test.each([
+    ["a week", inCalendar("1w", "2020-01-06 00:00:00"), "one month (1M) or quarter (1Q)"],
+    ["a year", inCalendar("1Y", "2020-01-01 00:00:00"), "one month (1M) or quarter (1Q)"],
+    ["a start in the middle of a month", inCalendar("1M", "2020-01-21 00:00:00"), "first day of a period"],
+    ["a start at half past twelve", inCalendar("1M", "2020-01-01 12:30:00"), "first day of a period"],
+    ["a start with a zone", inCalendar("1M", "2022-01-01T00:00:00.000Z"), "without a zone"],
+    ["a quarter from February on", inCalendar("1Q", "2020-02-01 00:00:00"), "first day of a period"],
+    ["no start", inCalendar("1M", "2020").replace("startTime: 2020, ", ""), "first day of a period"],
+    ["no zone", inCalendar("1M", "2020-01-01 00:00:00", "x: y"), "calendar.timeZone"],
+    ["an unknown zone", inCalendar("1M", "2020-01-01", "timeZone: Europe/Berlim"), "the zone must be in the IANA"],
+    ["an alias of a country", inCalendar("1M", "2020-01-01", "timeZone: US/Eastern"), "calendar.timeZone"],
+    ["a rolling calendar", inCalendar("1M", "2020-01-01").replace("false", "true"), "the window of an objective"],
+  ])("of %s is listed", (_says, window, reason) => {
+    const { slos, unexpressed } = importedSlos("slos.yaml", usual.replace(rolling, window));
+    expect([slos, unexpressed.length]).toEqual([[], 1]);
+    expect(unexpressed[0]?.reason).toContain(reason);
+  });
+});
+
 describe("an import", () => {
   test("reads an indicator by its name, weeks and percent", () => {
     expect(importedSlos("slos.yaml", usual)).toEqual({
@@ -151,7 +227,7 @@ describe("an import", () => {
   test.each<[says: string, from: string, to: string, line: number, field: string, reason: string, slos: number]>([
     ["a query", "type: Heliograph", "type: Prometheus", 7, "spec.indicatorRef", "add the query as a metric", 0],
     [
-      "a calendar",
+      "neither rolling nor a calendar",
       "isRolling: true",
       "isRolling: false",
       8,

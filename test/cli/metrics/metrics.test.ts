@@ -8,7 +8,7 @@ import { readArguments } from "../../../cli/dispatch.ts";
 import { chartOf } from "../../../cli/metrics/series.ts";
 import { curlOf } from "../../../cli/metrics/query.ts";
 import { resultOf } from "../../../cli/metrics/gate.ts";
-import { regionsOf } from "../../../cli/metrics/read-slos.ts";
+import { regionsOf, sloColumns } from "../../../cli/metrics/read-slos.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 
 const read = async (line: string) => (await readArguments(line.split(" "), {})).args;
@@ -202,6 +202,13 @@ describe("the result of an objective", () => {
     burn: {},
   };
   const calm = { ...slo, tiers: [] };
+
+  test("names the calendar window in its column", () => {
+    const days = sloColumns.find(({ title }) => title === "DAYS");
+    const calendar = { period: "Month", time_zone: "UTC", from: slo.at, to: slo.at } as const;
+    expect([slo, { ...slo, calendar }].map((one) => days?.cell(one))).toEqual([30, "30 (month in UTC)"]);
+  });
+
   const someMissing = [...slo.regions, { region: "latam", state: "late" as const }];
 
   test.each([

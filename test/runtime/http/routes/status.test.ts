@@ -45,6 +45,21 @@ describe("the status page", () => {
     expect(page.text).not.toContain("<script");
   });
 
+  test("names the calendar window of an objective", async () => {
+    const { ask } = await start({ calendar: { period: "Quarter", timeZone: "Europe/Berlin" }, windowDays: 90 });
+    const [page, body] = [await ask("/status/brand-a"), await ask("/v1/status/brand-a")];
+    expect(page.text).toContain("The objective is 99 % in each calendar quarter (Europe/Berlin).");
+    expect((body.json() as StatusAnswer).data[0]).toMatchObject({
+      window_days: 90,
+      calendar: {
+        period: "Quarter",
+        time_zone: "Europe/Berlin",
+        from: "2025-12-31T23:00:00.000Z",
+        to: "2026-03-31T22:00:00.000Z",
+      },
+    });
+  });
+
   test("allows its own style alone", async () => {
     const { ask } = await start();
     const { text: page, headers } = await ask("/status/brand-a");
