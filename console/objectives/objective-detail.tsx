@@ -14,6 +14,7 @@ import { Link, useQueryState } from "../router/router.tsx";
 import { MetricSection } from "./metric-section.tsx";
 import { BudgetBar, Corrections, ObjectiveStatus, Sli } from "./objective-table.tsx";
 import {
+  badEventsText,
   budgetLeft,
   burnDown,
   explorerPath,
@@ -21,6 +22,8 @@ import {
   formatSli,
   historyPath,
   isBurning,
+  objectiveWindow,
+  pointsText,
   windowText,
 } from "./objective-view.ts";
 import { RegionBurn } from "./region-burn.tsx";
@@ -37,7 +40,11 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
           ["State", <ObjectiveStatus key="status" status={objective.status} />],
           ["Budget left", <BudgetBar key="budget" objective={objective} />],
           ["Current", <Sli key="sli" objective={objective} />],
-          ["Target", `${formatSli(objective.objective)} in ${objective.window_days} d`],
+          [
+            "Target",
+            `${formatSli(objective.objective)} ${objective.calendar ? "per" : "in"} ${objectiveWindow(objective)}`,
+          ],
+          ...periodFacts(objective),
           ["Bad events", badEventsText(objective)],
           [
             "Events",
@@ -68,6 +75,15 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
       <BurnDown history={history} />
     </>
   );
+}
+
+/** The start and the end of a calendar window. */
+function periodFacts({ calendar }: Slo): readonly (readonly [string, JSX.Element])[] {
+  if (calendar === undefined) return [];
+  return [
+    ["Period from", <Timestamp key="from" at={calendar.from} />],
+    ["Period to", <Timestamp key="to" at={calendar.to} />],
+  ];
 }
 
 interface ReasonsProps {
@@ -139,8 +155,8 @@ function BurnDownChart({ response }: { readonly response: SloHistoryAnswer }): J
     <>
       <Chart title="Budget left" series={series} format={formatSli} />
       <p class="quiet">
-        One point every {formatSeconds(response.meta.step_seconds)}, each over the {response.meta.window_days} days
-        before it. Gaps are times without events.
+        One point every {formatSeconds(response.meta.step_seconds)}, {pointsText(response)}. Gaps are times without
+        events.
       </p>
     </>
   );
@@ -186,10 +202,11 @@ export function burnReasons(objective: Slo): readonly string[] {
 }
 
 function budgetReasons(objective: Slo): readonly string[] {
-  const { error_budget: budget, window_days: days } = objective;
+  const { error_budget: budget, window_days: days, calendar } = objective;
+  const window = calendar === undefined ? `${days} d` : `this ${calendar.period.toLowerCase()}`;
   const left = budgetLeft(objective);
   if (left === undefined || left > 0) return [];
-  const used = `${formatSli(budget.spent)} of the events in ${days} d were bad, and ${formatSli(budget.total)} may be`;
+  const used = `${formatSli(budget.spent)} of the events in ${window} were bad, and ${formatSli(budget.total)} may be`;
   return [`The error budget is spent: ${used} (${formatShare(1 - left)} of the budget).`];
 }
 
@@ -223,17 +240,10 @@ function stateReasons({ status, minimum_events: least, events, regions, over }: 
 }
 
 /** When the budget is spent at the current burn. */
-export function spentIn({ exhaustion_seconds: seconds, burn, window_days: days }: Slo): string {
+export function spentIn({ exhaustion_seconds: seconds, burn, window_days: days, calendar }: Slo): string {
   if (seconds === 0) return "spent";
   const over = windowText(burn.fast?.window ?? "");
   if (seconds !== undefined) return `${formatSeconds(seconds)} at the rate of the last ${over}`;
-  return burn.fast?.rate === undefined ? "unknown" : `not within ${days} d at the rate of the last ${over}`;
-}
-
-/** Bad events next to those that the budget permits: with fewer than one, a single bad event spends it. */
-export function badEventsText({ events, error_budget: { total } }: Pick<Slo, "events" | "error_budget">): string {
-  if (events === undefined) return "none";
-  const permitted = events.total * total;
-  const shown = permitted < 10 ? Number(permitted.toFixed(1)) : Math.round(permitted);
-  return `${formatNumber(Math.round(events.total - events.good))} of ${formatNumber(shown)} permitted`;
+  const end = calendar === undefined ? `within ${days} d` : `before the ${calendar.period.toLowerCase()} ends,`;
+  return burn.fast?.rate === undefined ? "unknown" : `not ${end} at the rate of the last ${over}`;
 }

@@ -9,7 +9,15 @@ import { formatNumber, formatSeconds, formatShare, formatWord } from "../compone
 import { Section } from "../components/page.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
-import { budgetLeft, budgetTone, formatSli, objectivePath, windowText, worstFirst } from "./objective-view.ts";
+import {
+  budgetLeft,
+  budgetTone,
+  formatSli,
+  objectivePath,
+  objectiveWindow,
+  windowText,
+  worstFirst,
+} from "./objective-view.ts";
 
 const toneOfStatus = { critical: "bad", insufficient_data: "quiet" } as const;
 
@@ -104,7 +112,7 @@ export function ObjectiveTable({ objectives }: { readonly objectives: readonly S
       header: "Regions",
       cell: ({ regions }) => <span class="one-line">{regions.map(regionText).join(", ")}</span>,
     },
-    { header: "Window", cell: ({ window_days: days }) => `${days} d`, isNumber: true },
+    { header: "Window", cell: objectiveWindow, isNumber: true },
   ];
   return (
     <DataTable

@@ -2,7 +2,7 @@ import type { Slo, SloHistoryAnswer, SloStatesByRank } from "../../api/objective
 import type { ChartSeries } from "../charts/chart-data.ts";
 import type { Tone } from "../components/badge.tsx";
 import { changedQuery, pathTo } from "../router/place.ts";
-import { formatSeconds } from "../components/format.ts";
+import { formatNumber, formatSeconds } from "../components/format.ts";
 import { secondsOf } from "../explorer/explorer-query.ts";
 
 /** Parameters that narrow objectives, in the address and in the API. */
@@ -111,8 +111,32 @@ export function formatSli(share: number | null | undefined): string {
   return share === null || share === undefined || Number.isNaN(share) ? "–" : shares.format(share);
 }
 
+/** The window of an objective: `30 d`, or `calendar month (Europe/Berlin)`. */
+export function objectiveWindow({ window_days: days, calendar }: Pick<Slo, "window_days" | "calendar">): string {
+  return calendar === undefined ? `${days} d` : `calendar ${calendar.period.toLowerCase()} (${calendar.time_zone})`;
+}
+
+/** What a point of a history counts. */
+export function pointsText({ meta: { calendar, window_days: days } }: Pick<SloHistoryAnswer, "meta">): string {
+  return calendar === undefined
+    ? `each over the ${days} days before it`
+    : `each since its ${objectiveWindow({ window_days: days, calendar })} began`;
+}
+
 /** A window of the API, such as `1008m`, as `16 h 48 min`. */
 export function windowText(window: string): string {
   const seconds = secondsOf(window);
   return seconds === undefined ? window : formatSeconds(seconds);
+}
+
+/** Bad events next to those that the budget permits: with fewer than one, a single bad event spends it. */
+export function badEventsText({
+  events,
+  over,
+  error_budget: { total },
+}: Pick<Slo, "events" | "over" | "error_budget">): string {
+  if (events === undefined) return "none";
+  const permitted = (events.total + (over?.slices_to_come ?? 0)) * total;
+  const shown = permitted < 10 ? Number(permitted.toFixed(1)) : Math.round(permitted);
+  return `${formatNumber(Math.round(events.total - events.good))} of ${formatNumber(shown)} permitted`;
 }

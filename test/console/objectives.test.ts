@@ -1,14 +1,17 @@
-import type { Slo } from "../../api/objectives.ts";
+import type { Slo, SloHistoryAnswer } from "../../api/objectives.ts";
 import { describe, expect, test } from "vitest";
-import { badEventsText, burnReasons, spentIn } from "../../console/objectives/objective-detail.tsx";
+import { burnReasons, spentIn } from "../../console/objectives/objective-detail.tsx";
 import { narrowed } from "../../console/pages/slos-page.tsx";
 import {
+  badEventsText,
   budgetLeft,
   budgetTone,
   burnDown,
   explorerPath,
   fallingSince,
   objectivePath,
+  objectiveWindow,
+  pointsText,
   worstFirst,
 } from "../../console/objectives/objective-view.ts";
 import { quotaRows, quotaTone } from "../../console/pages/quotas-page.tsx";
@@ -91,6 +94,33 @@ const slo = (change: Partial<Slo>): Slo => ({
   ...change,
 });
 
+const calendar = {
+  period: "Month",
+  time_zone: "Europe/Berlin",
+  from: "2025-12-31T23:00:00.000Z",
+  to: "2026-01-31T23:00:00.000Z",
+} as const;
+
+test("a calendar window is named by its period and zone", () => {
+  expect([{}, { calendar }].map((change) => objectiveWindow(slo(change)))).toEqual([
+    "30 d",
+    "calendar month (Europe/Berlin)",
+  ]);
+  const meta = { window_days: 30 } as SloHistoryAnswer["meta"];
+  expect([meta, { ...meta, calendar }].map((own) => pointsText({ meta: own }))).toEqual([
+    "each over the 30 days before it",
+    "each since its calendar month (Europe/Berlin) began",
+  ]);
+  const fast = { window: "1h", rate: 0.1 };
+  expect(spentIn(slo({ calendar, burn: { fast } }))).toBe("not before the month ends, at the rate of the last 1 h");
+});
+
+test("bad slices of a calendar window are next to those that the whole period permits", () => {
+  const over = { slices_to_come: 474 } as Slo["over"];
+  const events = { good: 232, total: 234 };
+  expect(badEventsText({ events, ...(over && { over }), error_budget: { total: 0.01 } })).toBe("2 of 7.1 permitted");
+});
+
 describe("the reasons of a state", () => {
   test.each([
     ["of nothing", {}, []],
@@ -98,6 +128,11 @@ describe("the reasons of a state", () => {
       "of a spent budget",
       { status: "critical", error_budget: { total: 0.01, spent: 0.015, remaining: -0.005 } },
       ["The error budget is spent: 1.5% of the events in 30 d were bad, and 1% may be (150% of the budget)."],
+    ],
+    [
+      "of a spent budget of a calendar month",
+      { status: "critical", calendar, error_budget: { total: 0.01, spent: 0.015, remaining: -0.005 } },
+      ["The error budget is spent: 1.5% of the events in this month were bad, and 1% may be (150% of the budget)."],
     ],
     [
       "of the fastest tier that burns, with the time until the budget is spent",
