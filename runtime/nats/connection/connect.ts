@@ -4,7 +4,7 @@ import { runPeriodically } from "../../../limits/clock.ts";
 import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { AuthorizationError, UserAuthenticationExpiredError, type NatsConnection } from "@nats-io/transport-node";
 import { createChangeGate, type ChangeGate } from "./change-gate.ts";
-import { followConsumerLeaders, type ConsumerLeaders } from "./consumer-leaders.ts";
+import { followConsumerLeaders, followStreamLeaders, type ConsumerLeaders } from "./consumer-leaders.ts";
 import { type ConnectionLog, firstConnection, noConnectionLog, serversOf, followCredentials } from "./dial.ts";
 import { type CredentialChoice, userOf } from "./credentials.ts";
 import type { NatsAccess } from "./nats-access.ts";
@@ -53,6 +53,8 @@ const followMs = 1_000;
 /** Time in which requests may get their responses before a change of credentials. */
 const settleMsMax = 1_000;
 const settlePauseMs = 5;
+/** A leader is announced before it accepts requests. */
+const newLeaderPauseMs = 250;
 /** Time in which messages wait for a connection with new credentials. */
 const switchMsMax = 1_500;
 
@@ -88,6 +90,7 @@ export async function connectNats(
   const outbox = createOutbox(connection, isConnected);
   const requests = throughReloads(createRequests(connection, outbox, isConnected));
   const leases = createLeaseClock(wallNow);
+  followStreamLeaders(connection, (stream) => endLostReads(requests, stream));
   void follow({ connection, requests, leases, link, listeners, choice, access, log });
   const stopProbes = runPeriodically(probeMs, () => probe(connection, leases));
   const isEnding = (): boolean => connection.isClosed() || connection.isDraining();
@@ -118,6 +121,12 @@ export async function connectNats(
       return drained;
     },
   };
+}
+
+/** Ends reads from the leader of a stream that no server responded to before the election. Who reads repeats them. */
+function endLostReads(requests: Requests, stream: string): void {
+  const end = (): void => requests.failUpTo(requests.last(), "timeout", `$JS.API.STREAM.MSG.GET.${stream}`);
+  setTimeout(end, newLeaderPauseMs).unref();
 }
 
 interface Switched {

@@ -32,6 +32,18 @@ export function followConsumerLeaders(connection: NatsConnection): ConsumerLeade
   };
 }
 
+/** The same for a stream. */
+export const streamLeaderSubject = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.*";
+
+/** Calls back with each stream whose leader was elected. Users without the right to subscribe hear of none. */
+export function followStreamLeaders(connection: NatsConnection, onLeader: (stream: string) => void): void {
+  connection.subscribe(streamLeaderSubject, {
+    callback: (error, message) => {
+      if (error === null) onLeader(message.subject.split(".").at(-1) ?? "");
+    },
+  });
+}
+
 /** Names of streams and consumers have no dots. */
 function keyOf(stream: string, consumer: string): string {
   return `${stream}.${consumer}`;

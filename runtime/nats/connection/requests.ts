@@ -52,9 +52,9 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
     },
   });
   const sweep = sweeper(pending);
-  const failUpTo = (last: number, reason: NoReplyReason): void => {
+  const failUpTo = (last: number, reason: NoReplyReason, to?: string): void => {
     for (const [token, { number, subject, reject }] of pending) {
-      if (number > last) continue;
+      if (number > last || (to !== undefined && to !== subject)) continue;
       pending.delete(token);
       reject(new NoReplyError(subject, reason));
     }
@@ -84,7 +84,7 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
     failAll: (reason: NoReplyReason) => failUpTo(lastToken, reason),
     /** Number of the last request so far, for {@link failUpTo} and {@link hasPendingUpTo}. */
     last: () => lastToken,
-    /** Fails the pending requests that were made until then. */
+    /** Fails the pending requests that were made until then. @param to their subject. @default all */
     failUpTo,
     /** True while a request that was made until then has no response. */
     hasPendingUpTo: (last: number) => [...pending.values()].some(({ number }) => number <= last),

@@ -31,7 +31,7 @@ RUNTIME_PERMISSIONS {
     deny: ["$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"]
   }
   # Responses, elections of consumers, events of producers, and requests between pods; no subject of a stream.
-  subscribe { allow: ["_INBOX.>", "$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.>", {{ printf "%s.in.*" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, {{ printf "%s.pod.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}] }
+  subscribe { allow: ["_INBOX.>", "$JS.EVENT.ADVISORY.CONSUMER.LEADER_ELECTED.>", "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.>", {{ printf "%s.in.*" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, {{ printf "%s.pod.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}] }
   # A recipient may send its response to the subject that the request names.
   allow_responses { max: 1, expires: "10s" }
 }

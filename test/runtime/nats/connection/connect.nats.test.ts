@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { connectNats } from "../../../../runtime/nats/connection/connect.ts";
 import { NoReplyError } from "../../../../runtime/nats/connection/requests.ts";
 import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
@@ -53,6 +53,25 @@ describe("a connection", () => {
     await handle.drain();
     expect(handle.isConnected()).toBe(false);
     await expect(ask()).rejects.toMatchObject({ reason: "closed" });
+  });
+
+  test("ends reads from the leader of a stream when another one is elected, and no other requests", async () => {
+    // The server drops these requests, as all do without a leader.
+    const permissions = '{ publish { deny: "$JS.API.STREAM.MSG.GET.>" } }';
+    const config = `authorization { users: [{ user: "p", password: "secret", permissions: ${permissions} }] }`;
+    const deaf = await startNatsServer({ config });
+    onTestFinished(() => deaf.stop());
+    const handle = await connectNats({ servers: [deaf.url], user: "p", password: "secret" });
+    onTestFinished(() => handle.drain());
+    const { requests, connection } = handle;
+    const [lost] = ["LOST", "OTHER"].map((stream) =>
+      requests
+        .request(`$JS.API.STREAM.MSG.GET.${stream}`, "", { timeoutMs: 10 * timeoutMs })
+        .catch((error: unknown) => error),
+    );
+    connection.publish("$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.LOST");
+    expect(await lost).toMatchObject({ reason: "timeout" });
+    expect(requests.hasPendingUpTo(requests.last())).toBe(true);
   });
 
   test("fails a request without a timely answer", async () => {
