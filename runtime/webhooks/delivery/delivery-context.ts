@@ -67,6 +67,8 @@ export interface Work {
   message: PulledMessage;
   /** Milliseconds of the monotonic clock. */
   readonly sinceMs: number;
+  /** True when this pod made the attempt straight from the event meanwhile. @default false */
+  hasAttempt?: boolean;
 }
 
 /** The event of a delivery that is not stored. */

@@ -145,8 +145,6 @@ const backlogFull: UnsentReason = {
 interface DeliveryToEnsure extends MissingStep {
   readonly event: StoredEvent;
   readonly isMissing: () => Promise<boolean>;
-  /** True when an earlier router had the event, and its attempts straight from it may not be recorded yet. */
-  readonly isRepeated: boolean;
   /** False when another router may have the event. */
   readonly isHeld: () => boolean;
 }
@@ -154,7 +152,7 @@ interface DeliveryToEnsure extends MissingStep {
 /** Stores a delivery unless it has gone on, or the event is lost to another router. */
 export async function ensureDelivery(
   deps: RouterDeps,
-  { event, partner, step, isMissing, isRepeated, isHeld }: DeliveryToEnsure,
+  { event, partner, step, isMissing, isHeld }: DeliveryToEnsure,
 ): Promise<"stored" | "gone_on" | "lost"> {
   await deps.listPartner(partner);
   if (!isHeld()) return "lost";
@@ -166,8 +164,7 @@ export async function ensureDelivery(
     if ((await endUnsent(deps, unsent, backlogFull)) !== undefined) return "gone_on";
   }
   const isStored = await storeStep(deps, {
-    // The next hop: its worker looks for the record, which may be stored only now.
-    step: isRepeated ? { ...step, hop: Math.max(step.hop, 1) } : step,
+    step,
     publish: (delivery) => deps.deliveries.publishFirst(deliveryMessage(delivery, partner.lane, body)),
     hasGoneOn: async () => !(await isMissing()),
     partner: partner.label,

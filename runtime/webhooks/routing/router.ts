@@ -132,12 +132,10 @@ async function route(deps: RouteDeps, work: RoutingWork, to: Route, redeliveryCh
   }
   const missing = found.map(({ partner, step }) => ({ partner, step: withRoutedBy(to, partner, step) }));
   const isHeld = (): boolean => work.message.isHeld();
-  const isRepeated = work.message.deliveryCount > 1;
   const isMissing = async ({ did }: DeliveryRecord): Promise<boolean> =>
     (await missingSteps(deps, event, to.partners)).some(({ step }) => step.did === did);
   const ensure = async ({ partner, step }: MissingStep): Promise<boolean> =>
-    (await ensureDelivery(deps, { event, partner, step, isMissing: () => isMissing(step), isRepeated, isHeld })) !==
-    "lost";
+    (await ensureDelivery(deps, { event, partner, step, isMissing: () => isMissing(step), isHeld })) !== "lost";
   const direct = attemptsOfRoute(deps, work, to, missing);
   const areEnsured = await Promise.all(missing.filter((_, index) => direct[index] === undefined).map(ensure));
   const isKept = isHeld();
@@ -213,7 +211,7 @@ async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise
       if (step === undefined) return "gone_on";
       const isMissing = async (): Promise<boolean> => (await lostDelivery(deps, event, partner)) !== undefined;
       const next = withRoutedBy(to, partner, step);
-      return ensureDelivery(deps, { event, partner, step: next, isMissing, isRepeated: true, isHeld: () => true });
+      return ensureDelivery(deps, { event, partner, step: next, isMissing, isHeld: () => true });
     }),
   );
   if (note === undefined) await storeRoutingNote(deps, event, to);

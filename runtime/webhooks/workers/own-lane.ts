@@ -197,7 +197,10 @@ export class OwnLane implements LanePolicy, LaneControl {
   async handle(work: Work): Promise<void> {
     // Another router may have got the event before the record of its attempt was stored.
     const earlier = this.#direct.endOf(work.delivery);
-    if (earlier !== undefined) await earlier;
+    if (earlier !== undefined) {
+      work.hasAttempt = true;
+      await earlier;
+    }
     if (!(await this.#limiter.enter(work)) || !(await this.#attempt(work))) {
       // The pulls end first. Otherwise the server would deliver the released message again at once.
       await this.worker.reconciled;
