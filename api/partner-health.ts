@@ -1,5 +1,6 @@
 import { Time } from "./documents.ts";
-import { count, flag, list, nullable, number, object, ref, text, words, type Static } from "./schema.ts";
+import { eventTypeStates } from "./events.ts";
+import { constantTrue, count, flag, list, nullable, number, object, ref, text, words, type Static } from "./schema.ts";
 
 const milliseconds = number(undefined, { minimum: 0 });
 
@@ -50,6 +51,7 @@ export type PartnerRecent = Static<typeof PartnerRecent>;
  *   matches.
  * - `matches_now`: a subscription matches now, and did not when the event was routed.
  * - `no_record`: a subscription matches, but no delivery is recorded.
+ * - `would_be_routed`: a dry run found a subscription that matches.
  * - `not_applied`: its definition is rejected. `about_partner`: the event is about it. `ping`: it is for another one.
  */
 const absenceReasons = [
@@ -61,6 +63,7 @@ const absenceReasons = [
   "withdrawn_other",
   "matches_now",
   "no_record",
+  "would_be_routed",
   "not_applied",
   "about_partner",
   "ping",
@@ -73,8 +76,12 @@ export const PartnerExplanation = object({
     "Why the partner got no delivery: " +
       `${absenceReasons.join(", ")}. With a delivery: why it waits, why it ended, or its state`,
   ),
-  state: nullable(text(), "State of the delivery; for not_applied, the reason of the rejection"),
-  subscription: nullable(text(), "Subscription that is nearest to a match; null if none is named"),
+  state: nullable(
+    text(),
+    "State of the delivery; for not_applied, the reason of the rejection; for would_be_routed, what keeps deliveries " +
+      "to the partner waiting now",
+  ),
+  subscription: nullable(text(), "Subscription that matches or is nearest to a match; null if none is named"),
   matcher: nullable(
     object({
       operator: text("Operator of the matcher"),
@@ -87,7 +94,19 @@ export const PartnerExplanation = object({
 });
 export type PartnerExplanation = Static<typeof PartnerExplanation>;
 
+/** What event catalogs declare of the version of an event now. */
+export const EventDeclaration = object({
+  state: words(
+    [...eventTypeStates, "Undeclared"],
+    "`Deprecated`: new events are accepted until `sunset_at`. `Retired`: no longer. `Undeclared`: no event catalog " +
+      "declares the type with this version",
+  ),
+  sunset_at: nullable(ref(Time), "Time from which new events of the version are rejected; null if it has no end"),
+});
+export type EventDeclaration = Static<typeof EventDeclaration>;
+
 export const EventExplanation = object({
+  declaration: ref(EventDeclaration, "State of the event's type and version now"),
   evaluated: words(
     ["at_routing", "now"],
     "Whether the configuration that routed the event was evaluated, or the present one, because the other is unknown " +
@@ -102,3 +121,17 @@ export const EventExplanation = object({
   cursor: nullable(text(), "Cursor of the next page; null at the end"),
 });
 export type EventExplanation = Static<typeof EventExplanation>;
+
+export const EventDryRun = object({
+  dry_run: constantTrue("The event is valid, and was not stored"),
+  event_id: text("Id of the event"),
+  tenant: text("Tenant of the event"),
+  type: text("Type of the event"),
+  duplicate: flag("True if the same event is stored already"),
+  declaration: ref(EventDeclaration, "State of the event's type and version now"),
+  explanation: nullable(
+    ref(EventExplanation),
+    "Which partners would get the event, and why the others would not; null unless the token may read events",
+  ),
+});
+export type EventDryRun = Static<typeof EventDryRun>;

@@ -1,9 +1,10 @@
 import { pageItemsMax } from "../../api/events.ts";
 import type { AttemptHistory, EventHistory, EventSummary } from "../../api/histories.ts";
 import type { Column, Output } from "../api/output.ts";
-import type { PartnerExplanation } from "../../api/partner-health.ts";
+import type { EventDeclaration, EventDryRun, EventExplanation, PartnerExplanation } from "../../api/partner-health.ts";
 import { send, sendForJson } from "../api/request.ts";
 import { apiCommand } from "../api/with-api.ts";
+import type { Flag, Given } from "../command-line/flags.ts";
 import { plain, say } from "../command-line/terminal.ts";
 import {
   deliveryColumns,
@@ -53,20 +54,31 @@ export const listEventsCommand = listCommand<EventSummary>({
   check: (connection, { partner }) => requirePartner(connection, partner?.toString()),
 });
 
+/** Flags that choose which partners are explained. @param flag explains them */
+export function explainFlags(flag: string): readonly Flag[] {
+  const value = "NAMESPACE/NAME";
+  return [
+    { name: "partner", value, help: `With \`--${flag}\`, only this partner.` },
+    { name: "after", value, help: `With \`--${flag}\`, only partners after this one, by name.` },
+  ];
+}
+
+/** Parameters of {@link explainFlags}. */
+export function explainQuery(given: Given) {
+  return { limit: pageItemsMax, partner: given.optional("partner"), cursor: given.optional("after") };
+}
+
 /** `heliograph events get` */
 export const getEventCommand = apiCommand({
   summary: "Prints an event as it was accepted and the state of each delivery.",
   operands: [{ name: "EVENT" }],
   flags: [
     { name: "explain", help: "Also prints why each partner got the event or did not." },
-    { name: "partner", value: "NAMESPACE/NAME", help: "With `--explain`, only this partner." },
-    { name: "after", value: "NAMESPACE/NAME", help: "With `--explain`, only partners after this one, by name." },
+    ...explainFlags("explain"),
   ],
   read: (given, [eventId = ""]) => ({
     eventId,
-    query: given.isSet("explain")
-      ? { explain: "true", limit: pageItemsMax, partner: given.optional("partner"), cursor: given.optional("after") }
-      : {},
+    query: given.isSet("explain") ? { explain: "true", ...explainQuery(given) } : {},
   }),
   run: async (connection, { eventId, query }, output) => {
     const { body } = await send(connection, { path: eventPath(eventId), query });
@@ -140,14 +152,39 @@ const explanationColumns: readonly Column<PartnerExplanation>[] = [
 
 function explanationTexts(explanation: EventHistory["explanation"], output: Output): readonly string[] {
   if (explanation === undefined) return [];
-  const { evaluated, configuration, partners, cursor } = explanation;
+  const { declaration, evaluated, configuration } = explanation;
   const revision = configuration === null ? "" : ` ${configuration}`;
   const basis =
     evaluated === "at_routing"
       ? `Evaluated with the configuration${revision} that routed the event.`
       : `Evaluated now, with the configuration${revision}: the one that routed the event is not available.`;
+  const declared = `The event's type and version: ${declarationText(declaration)}.`;
+  const [table = "", ...more] = explainedPartners(explanation, output);
+  return [`${basis}\n${declared}\n${table}`, ...more];
+}
+
+function declarationText({ state, sunset_at: sunset }: EventDeclaration): string {
+  return sunset === null ? state : `${state} until ${plain(sunset)}`;
+}
+
+/** The partners as a table, and how to list more. */
+function explainedPartners({ partners, cursor }: EventExplanation, output: Output): readonly string[] {
   const more = cursor === null ? [] : [`There are more partners: add --after ${plain(cursor)}.\n`];
-  return [`${basis}\n${output.table(explanationColumns, partners)}`, ...more];
+  return [output.table(explanationColumns, partners), ...more];
+}
+
+/** The result of a dry run. */
+export function dryRunText(
+  { event_id: id, tenant, duplicate, declaration, explanation }: EventDryRun,
+  output: Output,
+): string {
+  const stored = duplicate ? "; the same event is stored already" : "";
+  const texts = [
+    `${id} is valid for tenant ${tenant}${stored}. Its type and version: ${declarationText(declaration)}.`,
+  ];
+  if (explanation === null) texts.push("The token lacks the scope webhooks:read, which lists the partners.");
+  else texts.push(...explainedPartners(explanation, output));
+  return `${texts.join("\n\n").trimEnd()}\n`;
 }
 
 export function deliveriesText(deliveries: EventHistory["deliveries"], output: Output): string {

@@ -102,7 +102,7 @@ export async function servePublic(context: ProgramContext, { engine, metrics, pr
   const names = createConfiguredNames(() => status.applied?.state.config);
   const routes = [
     meRoute({ version, partnersClaim: settings.partnersClaim, names }),
-    ...eventRoutes(engine),
+    ...eventRoutes(engine, settings.partnersClaim),
     ...webhookRoutes(engine, settings.partnersClaim),
     ...metricsRoutes(metrics),
     ...statusRoutes(metrics),

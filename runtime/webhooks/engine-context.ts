@@ -71,6 +71,8 @@ export interface EngineContext extends RouterDeps, ReplayDeps, IndexedDeps, Dead
   readonly mayExist: (key: string) => boolean;
   /** @see ConfiguredPartners.notApplied */
   readonly notApplied: ConfiguredPartners["notApplied"];
+  /** @see ConfiguredPartners.declared */
+  readonly declared: ConfiguredPartners["declared"];
   /** The last counts of this pod. */
   readonly figures: PartnerFigures;
 }
@@ -118,6 +120,7 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
     partners: partners.all,
     mayExist: partners.mayExist,
     notApplied: partners.notApplied,
+    declared: partners.declared,
     table: partners.table,
     removed: createRemovedPartners(createBucket(nats, buckets.partners), partners),
     backlogs: createBacklogs({

@@ -15,7 +15,7 @@ import { createBackpressure, type Backpressure } from "./ingest/backpressure.ts"
 import { createIdempotencyKeys, type IdempotencyKeys } from "./ingest/idempotency-keys.ts";
 import { serveIngestSubject } from "./ingest/ingest-nats.ts";
 import { EventContracts } from "./ingest/event-contracts.ts";
-import { createIngest, type Ingest } from "./ingest/ingest.ts";
+import { createCheckEvent, createIngest, type CheckEvent, type Ingest } from "./ingest/ingest.ts";
 import { createTakenIds } from "./ingest/event-ids.ts";
 import { leaderKey, startBackground, type MaintenanceJob } from "./maintenance/background-loops.ts";
 import { createMaintenanceJobs } from "./maintenance/maintenance-jobs.ts";
@@ -67,6 +67,8 @@ interface EngineHealth {
 export class WebhookEngine {
   /** Stores one event; resolves only after JetStream has it. @throws ApiError */
   readonly ingest: Ingest;
+  /** Checks one event as {@link ingest} does, and stores nothing. @throws ApiError */
+  readonly checkEvent: CheckEvent;
   /** Events, their deliveries and the use of event ids, for callers. */
   readonly history: EventReads;
   /** Declared event types, for callers. */
@@ -157,6 +159,12 @@ export class WebhookEngine {
     const { metrics, now } = this.#context;
     this.#contracts = new EventContracts({ undeclared: settings.events.undeclared, metrics, log, now });
     this.ingest = this.#createIngest();
+    const {
+      personalData,
+      events: { idForms },
+    } = settings;
+    const { events } = this.#context;
+    this.checkEvent = createCheckEvent({ events, personalData, idForms, contracts: this.#contracts });
     this.#jobs = this.#createJobs(replayStore);
     this.apply(deps.config, deps.configHash);
   }

@@ -18,18 +18,30 @@ const deadLetterFilters = [
   }),
   textParameter("to", "Only deliveries that ended before this time", writtenTime),
 ];
+/** The last partner of the page before. */
+const partnerCursor = String.raw`^[a-z0-9.\-]{1,253}/[a-z0-9.\-]{1,253}$`;
 const orderWords = { ...words(orders), default: "asc" };
 
 /** `POST /events` */
 export const ingestOperation: Operation = {
   id: "acceptEvent",
   summary: "Store an event, or a list of events, and deliver each to every partner that subscribes to it",
+  parameters: [
+    parameter("dry_run", "true: check one event, store nothing, and explain which partners would get it", {
+      ...words(["true", "false"]),
+      default: "false",
+    }),
+    textParameter("partner", "With dry_run: only this partner", {}, { example: "default/acme" }),
+    cursor(partnerCursor),
+    limit,
+  ],
   bodySchema: "EventOrBatch",
   otherBodies: {
     "application/cloudevents+json": "CloudEvent",
     "application/cloudevents-batch+json": "CloudEventBatch",
   },
   responses: {
+    "200": { description: "With dry_run: the event is valid, and was not stored", schema: "EventDryRun" },
     "202": { description: "The event is stored, or every event of the list", schema: "EventAnswer" },
     "207": { description: "Some events of the list are rejected", schema: "BatchAnswer" },
   },
@@ -46,7 +58,7 @@ export const historyOperation: Operation = {
       default: "false",
     }),
     textParameter("partner", "With explain: only this partner", {}, { example: "default/acme" }),
-    cursor(String.raw`^[a-z0-9.\-]{1,253}/[a-z0-9.\-]{1,253}$`),
+    cursor(partnerCursor),
     limit,
   ],
   responses: { "200": { description: "The event", schema: "EventHistory" } },

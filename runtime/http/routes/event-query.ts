@@ -20,6 +20,7 @@ const cursorForm = /^\d{1,16}$/u;
 const labelForm = /^[a-z0-9.-]{1,253}\/[a-z0-9.-]{1,253}$/u;
 const pageNames: readonly string[] = ["cursor", "limit"];
 const explainNames: readonly string[] = ["explain", "partner", ...pageNames];
+const dryRunNames: readonly string[] = ["dry_run", "partner", ...pageNames];
 const partnerNames: readonly string[] = ["search", ...pageNames];
 const typeNames: readonly string[] = ["prefix", "state", ...partnerNames];
 const eventNames: readonly string[] =
@@ -58,12 +59,24 @@ export function readEventQuery(
 export function readExplainQuery(query: Parameters): ExplainQuery | undefined {
   rejectUnknown(query, (name) => explainNames.includes(name));
   const isExplained = readWord(query, "explain", ["true", "false"]) === "true";
+  const explain = readExplainPage(query);
+  return isExplained ? explain : undefined;
+}
+
+/** Reads what a dry run of `POST /events` explains; undefined: no dry run. @throws ApiError 400 with the parameter */
+export function readDryRunQuery(query: Parameters): ExplainQuery | undefined {
+  // Another spelling of dry_run must not store the event.
+  rejectUnknown(query, (name) => dryRunNames.includes(name), dryRunNames);
+  const explain = readExplainPage(query);
+  return readWord(query, "dry_run", ["true", "false"]) === "true" ? explain : undefined;
+}
+
+function readExplainPage(query: Parameters): ExplainQuery {
   const [partner, after] = [readOne(query, "partner"), readOne(query, "cursor")];
   if (after !== undefined && !labelForm.test(after))
     throw invalidField("invalid_request", "cursor", "cursor must be explanation.cursor of an earlier page");
   const place = after === undefined ? {} : { after };
-  const explain = { ...place, ...(partner === undefined ? {} : { partner }), limit: readPageLimit(query) };
-  return isExplained ? explain : undefined;
+  return { ...place, ...(partner === undefined ? {} : { partner }), limit: readPageLimit(query) };
 }
 
 /** @throws ApiError `invalid_time`, `invalid_window` */

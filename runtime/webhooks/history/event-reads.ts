@@ -1,7 +1,15 @@
 import type { EventIdUse } from "../../../api/events.ts";
 import { orEventsUnavailable, ApiError } from "../../errors/api-error.ts";
 import { boundsOf, scanEvents, type EventPage, type EventQuery } from "./event-list.ts";
-import { explainEvent, type ExplainDeps, type ExplainedEvent, type ExplainQuery } from "./explain-event.ts";
+import type { PartnerExplanation } from "../../../api/partner-health.ts";
+import {
+  declarationOf,
+  explainEvent,
+  type ExplainCaller,
+  type ExplainDeps,
+  type ExplainedEvent,
+  type ExplainQuery,
+} from "./explain-event.ts";
 import { createEventWaits, type EventWait } from "./event-waits.ts";
 import type { HistoryView } from "./history-view.ts";
 import { readDeliveryStats, type DeliveryStatsQuery } from "./delivery-stats.ts";
@@ -27,9 +35,10 @@ interface EventIdUseDeps {
 }
 
 export function createEventReads(
-  deps: IndexedDeps & Pick<ExplainDeps, "partners" | "notApplied"> & { readonly clock: Clock },
+  deps: IndexedDeps & Pick<ExplainDeps, "partners" | "notApplied" | "declared"> & { readonly clock: Clock },
 ) {
   const waits = createEventWaits(deps);
+  const explainDeps = { ...deps, configuration: () => deps.table().configuration };
   return {
     /**
      * An event with its deliveries. Undefined when none of these tenants (`*`: any) has it, or the view shows none of
@@ -37,10 +46,18 @@ export function createEventReads(
      * @param query explains a page of partners. @default none
      */
     event: (eventId: string, tenants: readonly string[], view?: HistoryView, query?: ExplainQuery) => {
-      const explainDeps = { ...deps, configuration: () => deps.table().configuration };
       const explain = (explained: ExplainedEvent) =>
         query && explainEvent(explainDeps, explained, { ...view, tenants }, query);
       return orEventsUnavailable(() => readHistory(deps, eventId, tenants, view, explain));
+    },
+    /** What becomes of an event that is not stored. @param query explains a page of partners. @default none */
+    dryRun: async (event: ExplainedEvent["event"], caller: ExplainCaller, query?: ExplainQuery) => {
+      const declaration = declarationOf(explainDeps, event);
+      if (query === undefined) return { declaration, explanation: null };
+      const dryRun = { event, hidden: [], deliveries: [], routedBy: undefined, isDryRun: true };
+      const explanation = explainEvent(explainDeps, dryRun, caller, query);
+      const partners = await orEventsUnavailable(() => withBlocks(deps, explanation.partners));
+      return { declaration, explanation: { ...explanation, partners } };
     },
     /** Events of some tenants. @throws ApiError `event_not_found` */
     events: async (query: EventQuery) => {
@@ -66,6 +83,20 @@ export function createEventReads(
     eventIdUse: (eventId: string, tenants: readonly string[]) =>
       orEventsUnavailable(() => readEventIdUse(deps, eventId, tenants)),
   };
+}
+
+/** Adds what keeps deliveries waiting, for partners that would get an event. */
+function withBlocks(
+  { partners, findCachedBlock }: Pick<IndexedDeps, "findCachedBlock"> & Pick<ExplainDeps, "partners">,
+  explained: readonly PartnerExplanation[],
+): Promise<readonly PartnerExplanation[]> {
+  const byLabel = new Map(partners().map((partner) => [partner.label, partner]));
+  const all = explained.map(async (one) => {
+    const partner = one.reason === "would_be_routed" ? byLabel.get(one.partner) : undefined;
+    const block = partner === undefined ? undefined : await findCachedBlock?.(partner);
+    return block === undefined ? one : { ...one, state: block.kind };
+  });
+  return Promise.all(all);
 }
 
 /**

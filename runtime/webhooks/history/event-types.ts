@@ -179,7 +179,8 @@ function newestFirst({ versions }: DeclaredType): readonly EventVersionConfig[] 
   return [...versions.values()].toSorted((one, other) => (one.version < other.version ? 1 : -1));
 }
 
-function versionSummary(
+/** A version and its state, for callers. */
+export function versionSummary(
   { version, state, deprecatedAtMs, sunsetAtMs }: EventVersionConfig,
   nowMs: number,
 ): Omit<EventTypeVersion, "schema" | "examples"> {

@@ -1,12 +1,14 @@
-import type { EventExplanation, PartnerExplanation } from "../../../api/partner-health.ts";
+import type { EventDeclaration, EventExplanation, PartnerExplanation } from "../../../api/partner-health.ts";
+import type { DeclaredType } from "../../../crds/declared-types.ts";
 import type { EventMatcherConfig, NotAppliedPartner, SubscriptionConfig } from "../../../crds/config.ts";
 import { createEventValues, treeOf } from "../events/compile-matchers.ts";
 import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
-import { unmetOf, type Unmet } from "../events/subscriptions.ts";
+import { unmetOf, type EventFacts, type Unmet } from "../events/subscriptions.ts";
 import { anyTenant, mayConcern } from "../events/tenants.ts";
 import type { Partner } from "../partners/partner.ts";
-import { parseRoutedBy, routedByText, type StoredEvent } from "../records/event-record.ts";
+import { parseRoutedBy, routedByText, versionOf } from "../records/event-record.ts";
 import type { DeliveryHistory } from "./delivery-histories.ts";
+import { versionSummary } from "./event-types.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./history-view.ts";
 
 /** A page of partners that is explained. */
@@ -29,15 +31,21 @@ export interface ExplainDeps {
   readonly notApplied: () => ReadonlyMap<string, NotAppliedPartner>;
   /** Hash of the applied configuration; undefined if unknown. */
   readonly configuration: () => string | undefined;
+  /** Declared types by name. */
+  readonly declared: () => ReadonlyMap<string, DeclaredType>;
+  /** Unix milliseconds. */
+  readonly now: () => number;
 }
 
 /** An event and what its caller sees of it. */
 export interface ExplainedEvent {
-  readonly event: StoredEvent;
+  readonly event: EventFacts & { readonly body: Uint8Array };
   readonly hidden: PayloadSelection;
   readonly deliveries: readonly DeliveryHistory[];
   /** Configuration of the routing to no partner. */
   readonly routedBy: string | undefined;
+  /** True for an event that is not stored. @default false */
+  readonly isDryRun?: boolean;
 }
 
 const valueCharactersMax = 200;
@@ -57,12 +65,26 @@ export function explainEvent(
   const rest = [...all.keys()].filter((name) => name > after && (label ?? name) === name).toSorted();
   const page = rest.slice(0, limit);
   return {
+    declaration: declarationOf(deps, explained.event),
     evaluated: isRecorded ? "at_routing" : "now",
     configuration: parseRoutedBy(routedByText(configuration))?.configuration ?? null,
     routed_by: recorded.size === 1 ? ([...recorded][0] ?? null) : null,
     partners: page.flatMap((name) => all.get(name)?.() ?? []),
     cursor: rest.length > limit ? (page.at(-1) ?? null) : null,
   };
+}
+
+/** The state of the type and version of an event. */
+export function declarationOf(
+  { declared, now }: Pick<ExplainDeps, "declared" | "now">,
+  { type, body }: ExplainedEvent["event"],
+): EventDeclaration {
+  const found = declared()
+    .get(type)
+    ?.versions.get(versionOf(body) ?? "");
+  if (found === undefined) return { state: "Undeclared", sunset_at: null };
+  const { state, sunset_at: sunsetAt = null } = versionSummary(found, now());
+  return { state, sunset_at: sunsetAt };
 }
 
 /** The configurations that routed the event first. A replay may be routed by a later one. */
@@ -128,7 +150,7 @@ function absenceOf(
   const judged = subscriptions.map((one) => ({ name: one.name, unmet: unmetOf(one, event) }));
   const matching = judged.find(({ unmet }) => unmet === undefined);
   if (matching !== undefined)
-    return { ...without(label, isRecorded ? "no_record" : "matches_now"), subscription: matching.name };
+    return { ...without(label, matchReason(explained, isRecorded)), subscription: matching.name };
   const lost = withdrawn.find((one) => unmetOf(one, event) === undefined);
   if (lost !== undefined) return { ...without(label, "withdrawn"), subscription: lost.name };
   const placeOf = (unmet: Unmet | undefined): number => requirementOrder.indexOf(unmet?.kind ?? "");
@@ -137,6 +159,12 @@ function absenceOf(
   const { name, unmet } = nearest;
   const matcher = unmet.kind === "matcher" ? matcherOf(unmet.matcher, explained) : null;
   return { ...without(label, unmet.kind), subscription: name, matcher };
+}
+
+/** Why no delivery is recorded for a partner with a subscription that matches. */
+function matchReason({ isDryRun = false }: ExplainedEvent, isRecorded: boolean): string {
+  if (isDryRun) return "would_be_routed";
+  return isRecorded ? "no_record" : "matches_now";
 }
 
 /** The matcher with the value that it found, if the caller may see the value. */

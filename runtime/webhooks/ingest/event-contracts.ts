@@ -60,42 +60,61 @@ export class EventContracts {
   }
 
   /**
-   * Checks an event against its declared version.
-   * @throws ApiError `invalid_data` with each field at fault, `version_retired`, `undeclared_type`
+   * Checks an event against its declared version, and counts the result.
+   * @throws ApiError as in {@link judge}
    */
-  check({ type, version, data = {} }: Envelope): void {
-    const declared = this.#types.get(type)?.versions.get(version);
-    if (declared === undefined) {
-      this.#takeUndeclared(type, version);
-      return;
-    }
-    const { sunsetAtMs, state } = declared;
-    if (sunsetAtMs !== undefined && sunsetAtMs <= this.#deps.now()) throw retired(type, declared);
-    const root = this.#rootOf(type, declared);
-    const problems = root === undefined ? [] : validateData(root, data);
-    if (problems.length > 0) {
-      this.#deps.metrics.invalidData.inc({ type, version });
-      throw new ApiError("invalid_data", `The data does not match version ${version} of ${type}`, {
-        errors: problems.map(fieldError),
-      });
-    }
-    if (state === "Deprecated") this.#deps.metrics.deprecatedEvents.inc({ type, version });
+  check(envelope: Envelope): void {
+    const error = this.#errorOf(envelope);
+    this.#count(envelope, error);
+    if (error !== undefined) throw error;
   }
 
-  #takeUndeclared(type: string, version: string): void {
-    const { undeclared, metrics, log } = this.#deps;
-    if (undeclared === "Accept") return;
+  /**
+   * Checks an event against its declared version. Nothing is counted.
+   * @throws ApiError `invalid_data` with each field at fault, `version_retired`, `undeclared_type`
+   */
+  judge(envelope: Envelope): void {
+    const error = this.#errorOf(envelope);
+    if (error !== undefined) throw error;
+  }
+
+  #errorOf({ type, version, data = {} }: Envelope): ApiError | undefined {
+    const declared = this.#types.get(type)?.versions.get(version);
+    if (declared === undefined) return this.#undeclaredError(type, version);
+    const { sunsetAtMs } = declared;
+    if (sunsetAtMs !== undefined && sunsetAtMs <= this.#deps.now()) return retired(type, declared);
+    const root = this.#rootOf(type, declared);
+    const problems = root === undefined ? [] : validateData(root, data);
+    if (problems.length === 0) return undefined;
+    const detail = `The data does not match version ${version} of ${type}`;
+    return new ApiError("invalid_data", detail, { errors: problems.map(fieldError) });
+  }
+
+  #undeclaredError(type: string, version: string): ApiError | undefined {
+    if (this.#deps.undeclared !== "Reject") return undefined;
     const known = this.#types.get(type);
     const detail =
       known === undefined
         ? `No event catalog declares the type ${type}`
         : `The catalog ${known.catalog} declares no version ${version} of ${type}`;
+    return new ApiError("undeclared_type", `${detail}; declare it or correct the event`);
+  }
+
+  #count({ type, version }: Envelope, error: ApiError | undefined): void {
+    const { undeclared, metrics } = this.#deps;
+    const declared = this.#types.get(type)?.versions.get(version);
+    if (error?.code === "invalid_data") metrics.invalidData.inc({ type, version });
+    else if (declared?.state === "Deprecated" && error === undefined) metrics.deprecatedEvents.inc({ type, version });
+    if (declared !== undefined || undeclared === "Accept") return;
     metrics.undeclared.inc();
-    if (undeclared === "Reject") throw new ApiError("undeclared_type", `${detail}; declare it or correct the event`);
+    if (error === undefined) this.#logUndeclared(type, version);
+  }
+
+  #logUndeclared(type: string, version: string): void {
     const key = `${type} ${version}`;
     if (this.#logged.size >= loggedMax || this.#logged.has(key)) return;
     this.#logged.add(key);
-    log.warn({ type, version }, "event of an undeclared type accepted");
+    this.#deps.log.warn({ type, version }, "event of an undeclared type accepted");
   }
 
   #rootOf(type: string, declared: EventVersionConfig): SchemaNode | undefined {

@@ -44,7 +44,7 @@ interface IngestDeps {
   /** Allowed forms of event ids. @default all */
   readonly idForms?: readonly EventIdForm[];
   /** Checks an event against its declared type. @default nothing is declared */
-  readonly contracts?: Pick<EventContracts, "areNeeded" | "check">;
+  readonly contracts?: Pick<EventContracts, "areNeeded" | "check" | "judge">;
   /** Called for an id that belongs to another tenant. @default nothing */
   readonly onTaken?: (taken: EventIdTaken) => void;
   /** Time limit for storing an event, including repetitions, in milliseconds. @default 4000 */
@@ -89,7 +89,7 @@ export function createIngest(deps: IngestDeps): Ingest {
       metrics.ingested.inc({ outcome });
       if (envelope !== undefined) span.end(envelope, outcome);
     };
-    const { decode, describe } = source instanceof Uint8Array ? asSent(source) : source;
+    const { decode, describe } = encodedOf(source);
     try {
       const bytes = decode();
       const valid = parseEnvelope(bytes, rules);
@@ -108,8 +108,34 @@ export function createIngest(deps: IngestDeps): Ingest {
   };
 }
 
-function asSent(bytes: Uint8Array): EncodedEvent {
-  return { decode: () => bytes, describe: (error) => error };
+/** An event that would be accepted. */
+export interface CheckedEvent extends ValidEnvelope {
+  /** True when the same event is stored. */
+  readonly isDuplicate: boolean;
+}
+
+/** Checks an event as ingest does, and stores and counts nothing. @throws ApiError as {@link Ingest} */
+export type CheckEvent = (source: EventSource, caller: EventCaller) => Promise<CheckedEvent>;
+
+export function createCheckEvent(deps: Omit<IngestDeps, "isConnected" | "nonce" | "metrics" | "spans">): CheckEvent {
+  const rules = personalDataRules(deps.personalData);
+  return async (source, caller) => {
+    const { decode, describe } = encodedOf(source);
+    try {
+      const valid = parseEnvelope(decode(), rules);
+      checkCaller(valid.envelope, caller, deps.idForms ?? []);
+      deps.contracts?.judge(valid.envelope);
+      const giveUpAfterMs = giveUpAfterMsDefault;
+      const known = await retryUntilReply(() => readKnown(deps.events, valid.envelope), { giveUpAfterMs });
+      return { ...valid, isDuplicate: known !== undefined && responseFor(known, valid).duplicate };
+    } catch (error) {
+      throw describe(apiErrorOf(error));
+    }
+  };
+}
+
+function encodedOf(source: EventSource): EncodedEvent {
+  return source instanceof Uint8Array ? { decode: () => source, describe: (error) => error } : source;
 }
 
 /** @throws ApiError `invalid_envelope` for a reserved type or id, `tenant_forbidden` */
@@ -149,7 +175,7 @@ async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSp
 }
 
 /** @throws EventIdTaken, ApiError `event_id_reused` */
-function responseFor(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce: string): IngestResponse {
+function responseFor(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce?: string): IngestResponse {
   const { eventId, tenant } = envelope;
   if (known.tenant !== tenant) throw new EventIdTaken(envelope, known.tenant);
   if (known.nonce === nonce) {

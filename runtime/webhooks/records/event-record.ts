@@ -95,6 +95,12 @@ export function readEvent({ subject, seq, storedAtMs, headers, data }: StoredMes
   return producer === undefined ? facts : { ...facts, producer };
 }
 
+/** Version of the payload of a stored event; undefined for an event of this program that has none. */
+export function versionOf(body: Uint8Array): string | undefined {
+  const version = parseJsonObject(Buffer.from(body).toString())?.["version"];
+  return typeof version === "string" ? version : undefined;
+}
+
 /** The partner that an operational event concerns, or that a ping is for. */
 function namedPartner(headers: StoredMessage["headers"]): Pick<EventFacts, "about" | "only"> {
   const { [header.about]: about, [header.ping]: only } = headers;

@@ -124,6 +124,18 @@ describe("heliograph send", () => {
     expect(await command(...sent, "--ts", "2026-02-30T00:00:00Z")).toMatchObject({ code: 2 });
   });
 
+  test("checks an event without storing it, and lists who would get it", async () => {
+    const sent = ["send", "cli.dry", "-d", data, "--id", "evt-dry", "--tenant", "lumen", "--dry-run"];
+    const { code, stdout } = await command(...sent);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^evt-dry is valid for tenant lumen. Its type and version: Undeclared.\n\nPARTNER /u);
+    expect(stdout).toMatch(/\ndefault\/acme +no +would_be_routed /u);
+    const none = await command(...sent, "--after", "default/acme", "-o", "json");
+    expect(JSON.parse(none.stdout)).toMatchObject({ dry_run: true, explanation: { partners: [], cursor: null } });
+    expect(await command("events", "get", "evt-dry")).toMatchObject({ code: 11 });
+    expect(await command(...sent, "--wait")).toMatchObject({ code: 2 });
+  });
+
   test("waits until every delivery has ended, and prints their states", async () => {
     const file = join(installation.folder, "..", "data.json");
     await writeFile(file, data);

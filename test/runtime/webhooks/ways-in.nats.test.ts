@@ -1,8 +1,10 @@
+import { headers as newHeaders } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PartnerConfig } from "../../../crds/config.ts";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
 import { anonymous } from "../../../runtime/http/server/route.ts";
+import type { Caller } from "../../../runtime/metrics/authorization/access.ts";
 import { eventRoutes } from "../../../runtime/http/routes/events.ts";
 import { webhookRoutes } from "../../../runtime/http/routes/webhooks.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
@@ -34,7 +36,7 @@ async function caseOf(
 }
 
 /** Posts as a client of tenant acme. */
-function poster({ onTestFinished }: Cleanup, { engine }: TestEngine) {
+function poster({ onTestFinished }: Cleanup, { engine }: TestEngine, caller: Partial<Caller> = {}) {
   const app = createPublicServer({
     log: pino({ level: "silent" }),
     observe: () => undefined,
@@ -44,6 +46,7 @@ function poster({ onTestFinished }: Cleanup, { engine }: TestEngine) {
       client: authorization ?? "",
       tenants: ["acme"],
       scopes: ["events:write", "webhooks:replay"],
+      ...caller,
     }),
     routes: [...eventRoutes(engine), ...webhookRoutes(engine)],
   });
@@ -186,6 +189,124 @@ describe.concurrent("a CloudEvent over HTTP", () => {
   });
 });
 
+describe.concurrent("a dry run", () => {
+  const scopes = ["events:write", "webhooks:read"];
+  const text = eventBytes("e-1").toString();
+
+  test("names who would get the event and why others would not, and stores nothing", async (context) => {
+    const paused = { ...partnerConfig("paused", "https://a.example"), state: "Paused" as const };
+    const other = partnerConfig("other", "https://b.example", {
+      subscriptions: [{ name: "kyc", types: ["kyc.*"], tenants: ["*"] }],
+    });
+    const it = await caseOf(context, [partnerConfig("one", "https://c.example"), paused, other]);
+    const post = poster(context, it, { scopes });
+    const key = { "idempotency-key": "k-1" };
+    const first = await post("/events?dry_run=true", text, key);
+    expect(first).toMatchObject({
+      status: 200,
+      body: {
+        dry_run: true,
+        event_id: "e-1",
+        tenant: "acme",
+        duplicate: false,
+        declaration: { state: "Undeclared", sunset_at: null },
+        explanation: {
+          evaluated: "now",
+          partners: [
+            { partner: "default/one", routed: false, reason: "would_be_routed", state: null },
+            { partner: "default/other", reason: "type", subscription: "kyc" },
+            { partner: "default/paused", reason: "would_be_routed", state: "paused" },
+          ],
+        },
+      },
+    });
+    const page = await post("/events?dry_run=true&limit=1&cursor=default/one", text);
+    expect(page.body["explanation"]).toMatchObject({
+      partners: [{ partner: "default/other" }],
+      cursor: "default/other",
+    });
+    const { state } = await it.nats.manager.streams.info(`${it.prefix.toUpperCase()}_EVENTS`);
+    expect(state.messages).toBe(0);
+    // The key is still free for the event itself.
+    expect(await post("/events", text, key)).toMatchObject({ status: 202, body: { duplicate: false } });
+    expect((await post("/events?dry_run=true", text)).body).toMatchObject({ duplicate: true });
+    const changed = eventBytes("e-1", { data: { changed: true } }).toString();
+    expect(await post("/events?dry_run=true", changed)).toMatchObject({
+      status: 409,
+      body: { code: "event_id_reused" },
+    });
+  });
+
+  test("shows partners only to tokens that may read events, and only theirs", async (context) => {
+    const it = await caseOf(context, [
+      partnerConfig("one", "https://a.example"),
+      partnerConfig("two", "https://b.example"),
+    ]);
+    const writer = await poster(context, it)("/events?dry_run=true", text);
+    expect(writer).toMatchObject({ status: 200, body: { event_id: "e-1", explanation: null } });
+    const narrowed = await poster(context, it, { scopes, partners: ["default/two"] })("/events?dry_run=true", text);
+    expect(narrowed.body["explanation"]).toMatchObject({ partners: [{ partner: "default/two" }] });
+    const reader = await poster(context, it, { scopes: ["webhooks:read"] })("/events?dry_run=true", text);
+    expect(reader).toMatchObject({ status: 403, body: { code: "scope_missing" } });
+    const required = createPublicServer({
+      log: pino({ level: "silent" }),
+      observe: () => undefined,
+      now: Date.now,
+      authenticate: async () => ({ ...anonymous, client: "c", tenants: ["acme"], scopes }),
+      routes: eventRoutes(it.engine, "Required"),
+    });
+    context.onTestFinished(async () => required.close());
+    const headers = { "content-type": "application/json", authorization: "a" };
+    const answer = await required.inject({ method: "POST", url: "/events?dry_run=true", payload: text, headers });
+    expect(answer.json()).toMatchObject({ event_id: "e-1", explanation: null });
+  });
+
+  test("accepts CloudEvents in both modes, and rejects what ingest rejects", async (context) => {
+    const it = await caseOf(context, [partnerConfig("one", "https://a.example")]);
+    const post = poster(context, it, { scopes });
+    const event = {
+      specversion: "1.0",
+      id: "c-1",
+      source: "/billing",
+      type: "payout.processed",
+      time: "2026-01-01T00:00:00Z",
+      version: "2026-01-01",
+    };
+    const structured = { "content-type": "application/cloudevents+json" };
+    const binary = Object.fromEntries(Object.entries(event).map(([name, value]) => [`ce-${name}`, value]));
+    for (const [body, headers] of [
+      [JSON.stringify({ ...event, data: {} }), structured],
+      ["{}", binary],
+    ] as const) {
+      expect(await post("/events?dry_run=true", body, headers)).toMatchObject({
+        status: 200,
+        body: { event_id: "c-1", explanation: { partners: [{ reason: "would_be_routed" }] } },
+      });
+    }
+    const bad = await post("/events?dry_run=true", JSON.stringify({ ...event, source: 5 }), structured);
+    expect(bad).toMatchObject({ status: 422, body: { code: "invalid_envelope", errors: [{ field: "source" }] } });
+    const foreign = eventBytes("e-1", { tenant: "zeta" }).toString();
+    expect(await post("/events?dry_run=true", foreign)).toMatchObject({
+      status: 403,
+      body: { code: "tenant_forbidden" },
+    });
+  });
+
+  test("is not a stored event by mistake", async (context) => {
+    const it = await caseOf(context);
+    const post = poster(context, it, { scopes });
+    for (const query of ["dryRun=All", "dry-run=true", "DRYRUN=1", "dry_run=yes", "dry_run=true&prtner=default/one"])
+      expect(await post(`/events?${query}`, text)).toMatchObject({ status: 400 });
+    expect(await post("/events?dry_run=true", `[${text}]`)).toMatchObject({
+      status: 400,
+      body: { errors: [{ field: "dry_run" }] },
+    });
+    const { state } = await it.nats.manager.streams.info(`${it.prefix.toUpperCase()}_EVENTS`);
+    expect(state.messages).toBe(0);
+    expect(await post("/events?dry_run=false", text)).toMatchObject({ status: 202 });
+  });
+});
+
 describe.concurrent("an Idempotency-Key", () => {
   test("returns the same response to the same request, and refuses another body", async (context) => {
     const it = await caseOf(context);
@@ -293,6 +414,43 @@ describe.concurrent("an event on a NATS subject", () => {
     it.nats.connection.publish(`${it.prefix}.in.acme`, eventBytes("e-5"));
     for (const id of ["e-1", "e-4", "e-5"]) await waitFor(() => partner.of(id)[0], { timeoutMs, what: id });
     expect(partner.of("e-2")).toEqual([]);
+  });
+
+  test("may be a CloudEvent in each mode, with the mapping and the errors of HTTP", async (context) => {
+    const it = await caseOf(context);
+    const attributes = {
+      specversion: "1.0",
+      source: "/b",
+      type: "a.b",
+      time: "2026-01-01T00:00:00Z",
+      version: "2026-01-01",
+    };
+    const send = async (names: Readonly<Record<string, string>>, payload: string): Promise<unknown> => {
+      const own = newHeaders();
+      for (const [name, value] of Object.entries(names)) own.set(name, value);
+      const options = { timeout: timeoutMs, headers: own };
+      return (await it.nats.connection.request(`${it.prefix}.in.acme`, payload, options)).json();
+    };
+    const structured = { "Content-Type": "application/cloudevents+json; charset=UTF-8" };
+    const event = JSON.stringify({ ...attributes, id: "n-1", subject: "Zürich", data: {} });
+    expect(await send(structured, event)).toMatchObject({ status: 202, event_id: "n-1", tenant: "acme" });
+    const binary = (id: string, more: object = {}) =>
+      Object.fromEntries(
+        Object.entries({ ...attributes, id, ...more }).map(([name, value]) => [`ce-${name}`, String(value)]),
+      );
+    expect(await send(binary("n-1", { subject: "Z%C3%BCrich" }), "{}")).toMatchObject({ status: 202, duplicate: true });
+    expect(await send({ ...binary("n-2"), "Content-Type": "application/json" }, "{}")).toMatchObject({ status: 202 });
+    expect(await send(binary("n-3", { time: "2026-01-01T24:00:60Z" }), "{}")).toMatchObject({
+      status: 422,
+      error: { code: "invalid_envelope", errors: [{ field: "time" }] },
+    });
+    expect(await send(binary("n-4", { tenant: "zeta" }), "{}")).toMatchObject({ status: 403 });
+    const batch = { "content-type": "application/cloudevents-batch+json" };
+    expect(await send(batch, `[${event},{}]`)).toMatchObject({
+      results: [{ status: 202, duplicate: true }, { status: 422 }],
+    });
+    expect(await send({ "content-type": "application/cloudevents+xml" }, event)).toMatchObject({ status: 415 });
+    expect(await send({ "content-type": "text/plain" }, eventBytes("n-5").toString())).toMatchObject({ status: 202 });
   });
 
   test("that is refused and has no reply subject is logged", async (context) => {

@@ -185,6 +185,7 @@ export function metricsServerOver(
         return { rows: [], totals, isComplete: true, completeFromMs: 0 };
       },
       endWaits: () => undefined,
+      dryRun: absent,
       eventIdUse: async () => undefined,
     },
     replays: {
@@ -201,6 +202,7 @@ export function metricsServerOver(
     eventTypes: createEventTypes({ declared: () => new Map(), partners: () => [], now: () => 0 }),
     pings: { ping: absent },
     publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),
+    checkEvent: absent,
     idempotencyKeys: { claim: absent, keep: absent, release: absent },
     deadLetters: {
       list: async () => ({ items: [] }),

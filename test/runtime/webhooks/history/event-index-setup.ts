@@ -93,6 +93,7 @@ export async function indexCase(
     table: () => table,
     partners: () => [],
     notApplied: () => new Map(),
+    declared: () => new Map(),
     removed: async () => [],
     clock: backgroundClock,
   };

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { EventExplanation, PartnerExplanation } from "../../../../api/partner-health.ts";
-import type { PartnerConfig, SubscriptionConfig } from "../../../../crds/config.ts";
+import type { EventVersionConfig, PartnerConfig, SubscriptionConfig } from "../../../../crds/config.ts";
+import type { DeclaredType } from "../../../../crds/declared-types.ts";
 import {
   explainEvent,
   type ExplainCaller,
@@ -25,8 +26,17 @@ const wanted: SubscriptionConfig = {
 };
 
 function eventOf(more: Partial<ExplainedEvent["event"]> = {}, data: object = { amount: 11 }): ExplainedEvent["event"] {
-  const facts = { type: "payout.done", tenant: "acme", producer: "payments", eventId: "e-1", seq: 1, nonce: "n" };
-  return { ...facts, acceptedAtMs: 0, body: Buffer.from(JSON.stringify({ data })), ...more };
+  const facts = { type: "payout.done", tenant: "acme", producer: "payments" };
+  return { ...facts, body: Buffer.from(JSON.stringify({ version: "2026-01-01", data })), ...more };
+}
+
+const nowMs = Date.parse("2026-06-01T00:00:00Z");
+
+/** Types of a catalog that declares one version of `payout.done`. */
+function declaredAs(version: Partial<EventVersionConfig>): ReadonlyMap<string, DeclaredType> {
+  const whole = { version: "2026-01-01", schema: {}, examples: [], state: "Active" as const, ...version };
+  const type = { type: "payout.done", description: "", catalog: "default/payouts", owner: "team", sensitive: [] };
+  return new Map([[type.type, { ...type, versions: new Map([[whole.version, whole]]) }]]);
 }
 
 interface Given {
@@ -35,15 +45,18 @@ interface Given {
   readonly caller?: ExplainCaller;
   readonly query?: Partial<ExplainQuery>;
   readonly rejected?: string;
+  readonly declared?: ReadonlyMap<string, DeclaredType>;
 }
 
-function explain({ configs, explained, caller = everyone, query, rejected }: Given): EventExplanation {
+function explain({ configs, explained, caller = everyone, query, rejected, declared }: Given): EventExplanation {
   const partners = compilePartners(configOf(...configs), []);
   const notApplied = { uid: "u", namespace: "default", name: rejected ?? "", reason: "Conflict" as const, message: "" };
   const deps = {
     partners: () => partners,
     notApplied: () => new Map(rejected === undefined ? [] : [["key", notApplied]]),
     configuration: () => hash,
+    declared: () => declared ?? new Map<string, DeclaredType>(),
+    now: () => nowMs,
   };
   const whole = { hidden: [], deliveries: [], routedBy: hash.slice(0, 16), ...explained };
   return explainEvent(deps, whole, caller, { limit: 50, ...query });
@@ -131,6 +144,25 @@ describe("the explanation of an event", () => {
     const found = explain({ configs: [one()], explained: { event: eventOf(), routedBy } });
     expect(found).toMatchObject({ evaluated, configuration: hash.slice(0, 16), routed_by: routedBy ?? null });
     expect(found.partners[0]?.reason).toBe(reason);
+  });
+
+  test("of an event that is not stored names the partners that would get it", () => {
+    const explained = { event: eventOf(), routedBy: undefined, isDryRun: true };
+    const found = explain({ configs: [one(), partnerConfig("two", url, { subscriptions: [] })], explained });
+    expect(found).toMatchObject({ evaluated: "now", routed_by: null });
+    expect(found.partners).toMatchObject([{ routed: false, reason: "would_be_routed", subscription: "paid" }]);
+  });
+
+  test.each([
+    ["Undeclared", null, undefined],
+    ["Undeclared", null, { version: "2026-01-02" }],
+    ["Active", null, {}],
+    ["Deprecated", "2026-06-01T00:00:00.001Z", { state: "Deprecated" as const, sunsetAtMs: nowMs + 1 }],
+    ["Retired", "2026-06-01T00:00:00.000Z", { state: "Deprecated" as const, sunsetAtMs: nowMs }],
+  ])("states that the version of the event is %s, until %s", (state, sunset, version) => {
+    const declared = version === undefined ? {} : { declared: declaredAs(version) };
+    const found = explain({ configs: [one()], explained: { event: eventOf() }, ...declared });
+    expect(found.declaration).toEqual({ state, sunset_at: sunset });
   });
 
   test("shows no partners and tenants that the token may not see", () => {

@@ -34,9 +34,9 @@ function contracts(undeclared: EventSettings["undeclared"] = "Accept") {
   const registry = new Registry();
   const { log, lines } = memoryLog();
   const it = new EventContracts({ undeclared, metrics: createDeliveryMetrics(registry), log, now: () => nowMs });
-  const outcome = (data?: object, type = "payout.processed", version = "2026-01-01"): string => {
+  const outcomeOf = (step: "check" | "judge", data?: object, type = "payout.processed", version = "2026-01-01") => {
     try {
-      it.check({
+      it[step]({
         eventId: "e-1",
         type,
         version,
@@ -52,9 +52,11 @@ function contracts(undeclared: EventSettings["undeclared"] = "Accept") {
       );
     }
   };
+  const outcome = (...event: readonly [data?: object, type?: string, version?: string]) => outcomeOf("check", ...event);
+  const judged = (...event: readonly [data?: object, type?: string]) => outcomeOf("judge", ...event);
   const sample = async (text: string) =>
     (await registry.metrics()).split("\n").filter((line) => line.startsWith(`heliograph_webhook_${text}`));
-  return { it, lines, outcome, sample };
+  return { it, lines, outcome, judged, sample };
 }
 
 describe("event contracts", () => {
@@ -78,6 +80,17 @@ describe("event contracts", () => {
     expect(await sample("event_schema_bytes{")).toEqual([
       'heliograph_webhook_event_schema_bytes{type="payout.processed",version="2026-01-01"} 2000',
     ]);
+  });
+
+  test("judge an event of a dry run as any other, and count nothing", async () => {
+    const { it, judged, outcome, sample, lines } = contracts("Warn");
+    it.apply(configOf({ state: "Deprecated" }));
+    expect(judged({ id: 1 })).toBe("invalid_data | data.id: /data/id must be of type string");
+    expect([judged({ id: "po_1" }), judged({}, "payout.lost")]).toEqual(["accepted", "accepted"]);
+    for (const text of ["invalid_data_total{", "deprecated_events_total{"]) expect(await sample(text)).toEqual([]);
+    expect(lines).toEqual([]);
+    expect(outcome({ id: 1 })).not.toBe("accepted");
+    expect(await sample("invalid_data_total{")).toHaveLength(1);
   });
 
   test("follow an edit, and forget what it removes", async () => {
