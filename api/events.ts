@@ -128,6 +128,24 @@ export const BatchAnswer = object({
 
 export const EventAnswer = either([ref(EventAccepted), ref(BatchAnswer)]);
 
+/** Error codes of events that their declared type rejects. */
+export const contractErrors = ["invalid_data", "version_retired", "undeclared_type"] as const;
+
+export const RejectedEvents = object({
+  count: count("Events that only the edit would reject"),
+  accepted: count("Events that only the edit would accept"),
+  types: list(
+    object({
+      type: text("Type of the events"),
+      version: text("Version of the events"),
+      code: words(contractErrors, "Error code that their producers would get"),
+      count: count("Number of these events"),
+      ids: list(text(), "Ids of some of them"),
+    }),
+    "At most 100 types and versions of the events that would be rejected, most events first",
+  ),
+});
+
 export const EventIdUse = object({
   event_id: text("Requested id"),
   events: list(

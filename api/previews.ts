@@ -1,4 +1,5 @@
 import { Time, writtenTime } from "./documents.ts";
+import { RejectedEvents } from "./events.ts";
 import {
   anyObject,
   closedObject,
@@ -201,6 +202,7 @@ export const PreviewedEvents = object({
     nullable(ref(PreviewedSimulation), "Deprecated: always null, because previews no longer simulate"),
   ),
   read: count("Number of events that were read"),
+  rejected: ref(RejectedEvents, "Effect on what ingest rejects, if the events were sent now"),
   deliveries: described(change, "Number of deliveries"),
   unrouted: described(change, "Number of events without a partner"),
   partners: list(
@@ -210,6 +212,8 @@ export const PreviewedEvents = object({
       after: count("Events with the edit"),
       gained: count("Events that only the edit delivers"),
       lost: count("Events that the edit no longer delivers"),
+      rejected: count("Events without the edit that only the edit would reject at ingest"),
+      changed: count("Events that are delivered with another payload"),
       gained_ids: list(text(), "Ids of some of the gained events"),
       lost_ids: list(text(), "Ids of some of the lost events"),
     }),

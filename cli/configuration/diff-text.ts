@@ -1,17 +1,20 @@
 import type {
+  PreviewedEvents,
   JudgedQuery,
   Preview,
-  PreviewedEvents,
   PreviewedQueries,
   PreviewedResources,
   PreviewedShape,
 } from "../../api/previews.ts";
 import { formatDuration } from "../../runtime/metrics/request/time.ts";
 import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
-import type { MatchEffect } from "../../runtime/preview/preview-job.ts";
 import type { FieldChange } from "../../runtime/preview/resource-changes.ts";
+import { eventLines } from "./event-lines.ts";
 import { readerLines, readerNotes, type Table } from "./reader-lines.ts";
 import { plain } from "../command-line/terminal.ts";
+
+/** Objects whose names a note has. */
+const namesShown = 3;
 
 /** `text` for a terminal, or `markdown` that a pull request shows. */
 type TextForm = "text" | "markdown";
@@ -24,10 +27,6 @@ interface Heads {
 
 /** What `diff` found, on a server or between two folders. */
 type Found = OfflinePreview | Preview;
-
-type Partner = MatchEffect["partners"][number];
-
-const idsShown = 3;
 
 const queryTitles = ["Effect", "Query", "Client", "Count", "Before", "After"];
 const queryAlign = ["---", "---", "---", "---:", "---", "---"];
@@ -48,11 +47,11 @@ export function isDifferent({ resources }: Found): boolean {
 export function diffText(found: Found, form: TextForm): string {
   const { resources, events } = found;
   const lines = form === "text" ? textLines(resources) : markdownLines(resources);
-  const more = events === null ? [] : ["", ...eventLines(events, form)];
+  const table: Table = (titles, align, rows) => tableOf(form, { titles, align }, rows);
+  const more = events === null ? [] : ["", ...eventLines(events, table)];
   const queries = queriesOf(found);
-  const recorded =
-    queries === null ? [] : queryLines(queries, (heads, align, rows) => tableOf(form, { titles: heads, align }, rows));
-  const affected = readerLines(found, (heads, align, rows) => tableOf(form, { titles: heads, align }, rows));
+  const recorded = queries === null ? [] : queryLines(queries, table);
+  const affected = readerLines(found, table);
   const text = isDifferent(found) ? [...lines, ...more, ...recorded, ...affected] : ["No difference."];
   return `${text.map((line) => plain(line).trimEnd()).join("\n")}\n`;
 }
@@ -68,7 +67,7 @@ export function diffNotes(found: Found): readonly string[] {
   const queries = queriesOf(found);
   const { unnamed, removed } = resources;
   const kept = unnamed.filter((object) => !removed.includes(object));
-  const names = kept.slice(0, idsShown).join(", ");
+  const names = kept.slice(0, namesShown).join(", ");
   return [
     ...(kept.length === 0 ? [] : [`${kept.length} objects on the server are not in the edit and stay: ${names}`]),
     ...(events !== null && "oldest_event" in events ? coverage(events) : []),
@@ -128,41 +127,6 @@ function changeText({ before, after, hidden = [] }: FieldChange): string {
   const textOf = (name: "before" | "after", value: string | undefined): string =>
     value ?? (hidden.includes(name) ? "(hidden)" : "(not set)");
   return `${textOf("before", before)} → ${textOf("after", after)}`;
-}
-
-function eventLines(events: MatchEffect, form: TextForm): readonly string[] {
-  const { read, deliveries, unrouted, partners } = events;
-  const sum =
-    `${read} recorded events: ${deliveries.before} → ${deliveries.after} deliveries, ` +
-    `${unrouted.before} → ${unrouted.after} events without a partner.`;
-  const routed =
-    partners.length === 0
-      ? ["No partner gains or loses an event."]
-      : ["", ...tableOf(form, { titles: routeTitles, align: routeAlign }, partners.map(cellsOf))];
-  if (!("attempts" in events)) return [sum, ...routed];
-  return [sum, ...routed, ...attemptLines(events as PreviewedEvents, form)];
-}
-
-const attemptTitles = ["Partner", "As recorded", "At other times", "Gone", "Tried again", "Ended before"];
-const attemptAlign = ["---", "---:", "---:", "---:", "---:", "---:"];
-
-/** Attempts up to the first instant that the edit moves. */
-function attemptLines({ attempts }: PreviewedEvents, form: TextForm): readonly string[] {
-  const { events, skipped, partners } = attempts;
-  if (partners.length === 0) return [];
-  const rows = partners.map(({ partner, exact, moved, gone, would_retry: again, would_end: ended }) => {
-    return [partner, ...[exact, moved, gone, again, ended].map(String)];
-  });
-  const table = tableOf(form, { titles: attemptTitles, align: attemptAlign }, rows);
-  return ["", `Recorded attempts for ${events} of ${events + skipped} affected events:`, "", ...table];
-}
-
-const routeTitles = ["Partner", "Before", "After", "Gains", "Loses", "First events"];
-const routeAlign = ["---", "---:", "---:", "---:", "---:", "---"];
-
-function cellsOf({ partner, before, after, gained, lost, gained_ids: more, lost_ids: less }: Partner): string[] {
-  const ids = [...more.slice(0, idsShown).map((id) => `+${id}`), ...less.slice(0, idsShown).map((id) => `-${id}`)];
-  return [partner, String(before), String(after), String(gained), String(lost), ids.join(" ")];
 }
 
 function code(text: string): string {

@@ -9,6 +9,7 @@ import type {
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/history-view.ts";
 import { includesTenant } from "../webhooks/events/tenants.ts";
 import type { AttemptTally } from "./attempt-changes.ts";
+import { noContracts, type ContractTally } from "./contract-changes.ts";
 import type { MatchTally, PartnerTally } from "./match-changes.ts";
 
 /** The caller of a preview, with its access. */
@@ -51,6 +52,8 @@ export interface PreviewJob extends PreviewCaller {
   readonly cursor: number;
   readonly tally: MatchTally;
   readonly attempts: AttemptTally;
+  /** Absent until events are read that the edit may reject or change. */
+  readonly contracts?: ContractTally;
   /** Time of the oldest stored event, Unix milliseconds; absent without events. */
   readonly oldestEventMs?: number;
   /** The same of the oldest stored attempt. */
@@ -63,8 +66,10 @@ export interface PreviewJob extends PreviewCaller {
   readonly detail?: string;
 }
 
-/** The effect on some events. */
-export type MatchEffect = Pick<PreviewedEvents, "read" | "deliveries" | "unrouted" | "partners">;
+/** The effect on the routing of some events. */
+export interface MatchEffect extends Pick<PreviewedEvents, "read" | "deliveries" | "unrouted"> {
+  readonly partners: readonly Omit<PreviewedEvents["partners"][number], "rejected" | "changed">[];
+}
 
 /** True when the preview has ended. */
 export function isOver({ status }: Pick<PreviewJob, "status">): boolean {
@@ -108,7 +113,7 @@ function eventEffect(job: PreviewJob): PreviewedEvents | null {
     complete: job.status === "completed" && job.isCut !== true,
     attempts: attemptEffect(job),
     simulated: null,
-    ...matchEffect(tally),
+    ...wholeEffect(tally, job.contracts),
   };
 }
 
@@ -124,21 +129,32 @@ function attemptEffect({ attempts: { events, skipped, partners }, oldestAttemptM
   };
 }
 
-/** A tally in the form for callers. */
-export function matchEffect({
-  events,
-  before,
-  after,
-  unroutedBefore,
-  unroutedAfter,
-  partners,
-}: MatchTally): MatchEffect {
+/** The effect on contracts and payloads, by partner, and on routing. */
+function wholeEffect(
+  tally: MatchTally,
+  { rejected, accepted, types, partners }: ContractTally = noContracts(),
+): Pick<PreviewedEvents, "read" | "rejected" | "deliveries" | "unrouted" | "partners"> {
+  const rows = types.map(({ events: count, ...row }) => ({ ...row, count }));
+  const figuresOf = (label: string) => partners[label] ?? { rejected: 0, changed: 0 };
+  const matches = matchEffect(tally, new Set(Object.keys(partners)));
+  return {
+    ...matches,
+    rejected: { count: rejected, accepted, types: rows.toSorted((one, other) => other.count - one.count) },
+    partners: matches.partners.map((one) => ({ ...one, ...figuresOf(one.partner) })),
+  };
+}
+
+/** A tally in the form for callers. @param also partners that are listed without a change of their events */
+export function matchEffect(
+  { events, before, after, unroutedBefore, unroutedAfter, partners }: MatchTally,
+  also: ReadonlySet<string> = new Set(),
+): MatchEffect {
   return {
     read: events,
     deliveries: { before, after },
     unrouted: { before: unroutedBefore, after: unroutedAfter },
     partners: Object.entries(partners)
-      .filter(([, { gained, lost }]) => gained + lost > 0)
+      .filter(([label, { gained, lost }]) => gained + lost > 0 || also.has(label))
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
       .map(([partner, tallied]) => partnerEffect(partner, tallied)),
   };

@@ -43,6 +43,8 @@ export interface PreviewDeps {
   /** The live pods, one of which runs previews. */
   readonly pods: Pick<Pods, "own" | "live">;
   readonly log: Log;
+  /** What becomes of types that no catalog declares. @default Accept */
+  readonly undeclared?: "Accept" | "Warn" | "Reject";
   /** Judges recorded queries. @default no queries are recorded */
   readonly judgeEdit?: MetricsApi["judgeEdit"];
   /** Reads who used what an edit removes. @default usage is not shown */
@@ -194,6 +196,7 @@ function createRunner(deps: PreviewDeps, store: PreviewStore, ending: AbortSigna
   const isOwner = (): boolean => ownerOf(ownerKey, pods.live()) === pods.own;
   const run: RunDeps = {
     config,
+    rejectsUndeclared: deps.undeclared === "Reject",
     judgeEdit: deps.judgeEdit,
     removedUses: deps.removedUses,
     scan: (tenants, range) =>

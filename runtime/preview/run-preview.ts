@@ -2,13 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { HeaderScan, ScanStart, ScannedMessage } from "../nats/messages/header-scan.ts";
 import { includesTenant } from "../webhooks/events/tenants.ts";
-import { mayNamePartner } from "../webhooks/history/history-view.ts";
+import { isNarrowed, mayNamePartner } from "../webhooks/history/history-view.ts";
 import { anyTenant } from "../webhooks/events/tenants.ts";
 import type { AttemptRecord } from "../webhooks/records/attempt-records.ts";
 import { createAttemptChanges, noAttempts, type AttemptChanges } from "./attempt-changes.ts";
 import { readEvent, readRecordedEvent, type StoredEvent } from "../webhooks/records/event-record.ts";
+import { createContractChanges, noContracts, type ContractChanges, type ContractRules } from "./contract-changes.ts";
 import { editedConfig, type Edit } from "./edited-config.ts";
-import { createMatchChanges, noMatches, type MatchChanges } from "./match-changes.ts";
+import { createMatchChanges, noMatches, type Difference, type MatchChanges } from "./match-changes.ts";
 import type { PreviewJob } from "./preview-job.ts";
 import { configIdentity, effectsOf, type EffectDeps } from "./preview-effect.ts";
 
@@ -23,6 +24,8 @@ export interface RunDeps extends EffectDeps {
   /** The configuration that this pod applies. */
   readonly config: () => RuntimeConfig;
   readonly scan: OpenScan;
+  /** @see ContractRules.rejectsUndeclared */
+  readonly rejectsUndeclared: ContractRules["rejectsUndeclared"];
   /** Reads the recorded attempts for an event. */
   readonly attempts: (event: StoredEvent) => Promise<readonly AttemptRecord[]>;
   readonly save: (job: PreviewJob) => Promise<void>;
@@ -75,7 +78,8 @@ async function onPresentBase(deps: RunDeps, job: PreviewJob, edit: Edit): Promis
   const detail = "The configuration kept changing during the preview; try again later.";
   if (restarts > restartsMax) return { ...job, status: "failed", detail };
   const effects = await effectsOf(deps, base, editedConfig(base, edit), job);
-  return { ...job, base: identity, restarts, ...effects, cursor: 0, tally: noMatches(), attempts: noAttempts() };
+  const empty = { cursor: 0, tally: noMatches(), attempts: noAttempts(), contracts: noContracts() };
+  return { ...job, base: identity, restarts, ...effects, ...empty };
 }
 
 async function count(deps: RunDeps, job: PreviewJob, edit: Edit): Promise<PreviewJob> {
@@ -84,10 +88,13 @@ async function count(deps: RunDeps, job: PreviewJob, edit: Edit): Promise<Previe
   const edited = editedConfig(base, edit).config;
   const changes = createMatchChanges(base, edited, isVisible);
   const attempts = createAttemptChanges(base, edited);
-  const withBodies = [base, edited].some(hasMatchers);
+  const rules = { rejectsUndeclared: deps.rejectsUndeclared, nowMs: Date.parse(job.createdAt) };
+  // A caller that is narrowed to partners learns nothing of fields that these do not get.
+  const contracts = isNarrowed(job) ? undefined : createContractChanges(base, edited, rules);
+  const withBodies = contracts !== undefined || [base, edited].some(hasMatchers);
   const scan = await deps.scan(scanned(job.tenants), { from: startOf(job), withBodies });
   try {
-    return await countSteps(deps, job, base, { scan, changes, attempts, withBodies });
+    return await countSteps(deps, job, base, { scan, changes, attempts, contracts, withBodies });
   } finally {
     await scan.close();
   }
@@ -110,6 +117,8 @@ interface Count {
   readonly scan: HeaderScan;
   readonly changes: MatchChanges;
   readonly attempts: AttemptChanges;
+  /** Undefined if the edit changes no contract and no payload. */
+  readonly contracts: ContractChanges | undefined;
   readonly withBodies: boolean;
 }
 
@@ -119,7 +128,8 @@ function stepMaxOf({ withBodies }: Count): number {
 
 /** Ends with the window, the limit, this pod, or the configuration. */
 async function countSteps(deps: RunDeps, begun: PreviewJob, base: RuntimeConfig, one: Count): Promise<PreviewJob> {
-  let job: PreviewJob = { ...begun, tally: structuredClone(begun.tally), attempts: structuredClone(begun.attempts) };
+  const { tally, attempts, contracts = noContracts() } = structuredClone(begun);
+  let job: CountedJob = { ...begun, tally, attempts, contracts };
   let savedMs = performance.now();
   while (isRunning(deps, job) && deps.config() === base) {
     const startedMs = performance.now();
@@ -162,8 +172,21 @@ async function readAttempts(
   }
 }
 
-async function step({ tenants, window, cursor, tally }: PreviewJob, one: Count) {
-  const { scan, changes, attempts, withBodies } = one;
+/** A job with all its tallies. */
+type CountedJob = PreviewJob & Required<Pick<PreviewJob, "contracts">>;
+
+function countContracts(
+  contracts: NonNullable<ContractChanges>,
+  tally: CountedJob["contracts"],
+  message: ScannedMessage,
+  { before }: Difference,
+): void {
+  const event = readEvent(message);
+  if (event !== undefined) contracts.addTo(tally, event, before);
+}
+
+async function step({ tenants, window, cursor, tally, contracts: contractTally }: CountedJob, one: Count) {
+  const { scan, changes, attempts, contracts, withBodies } = one;
   const stepMax = stepMaxOf(one);
   const messages = await scan.next(stepMax);
   const inside = messages.slice(0, countInside(messages, window));
@@ -171,8 +194,9 @@ async function step({ tenants, window, cursor, tally }: PreviewJob, one: Count) 
   for (const message of inside) {
     const event = readRecordedEvent(message);
     if (event === undefined || !includesTenant(tenants, event.tenant)) continue;
-    if (!attempts.isAffected(changes.take(withBodies ? { ...event, body: message.data } : event))) continue;
-    const stored = readEvent(message);
+    const difference = changes.take(withBodies ? { ...event, body: message.data } : event);
+    if (contracts !== undefined) countContracts(contracts, contractTally, message, difference);
+    const stored = attempts.isAffected(difference) ? readEvent(message) : undefined;
     if (stored !== undefined) affected.push(stored);
   }
   changes.addTo(tally);

@@ -88,6 +88,7 @@ export async function startEngines(
     layout,
     pods,
     log,
+    undeclared: settings.events.undeclared,
     config: () => status.applied?.state.config ?? config,
     judgeEdit: (...edit) => metrics.judgeEdit(...edit),
     removedUses: (...edit) => metrics.removedUses(...edit),

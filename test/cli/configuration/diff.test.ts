@@ -109,6 +109,44 @@ test("the text of a difference has one line per resource and field", () => {
   ]);
 });
 
+test("the text of a catalog edit names what it rejects, and the partners", () => {
+  const events = {
+    read: 9,
+    rejected: {
+      count: 3,
+      accepted: 1,
+      types: [{ type: "payout.done", version: "2026-01-01", code: "invalid_data", count: 3, ids: ["evt-1", "evt-2"] }],
+    },
+    deliveries: { before: 9, after: 9 },
+    unrouted: { before: 0, after: 0 },
+    partners: [
+      {
+        partner: "shop/acme",
+        before: 9,
+        after: 9,
+        gained: 0,
+        lost: 0,
+        gained_ids: [],
+        lost_ids: [],
+        rejected: 3,
+        changed: 2,
+      },
+    ],
+  };
+  const lines = diffText({ ...preview, events }, "text").split("\n");
+  expect(lines.slice(lines.findIndex((line) => line.startsWith("9 recorded")))).toEqual([
+    "9 recorded events: 9 → 9 deliveries, 0 → 0 events without a partner.",
+    "3 of them would be rejected at ingest, and 1 no longer.",
+    "",
+    "TYPE          VERSION      ERROR          EVENTS   FIRST EVENTS",
+    "payout.done   2026-01-01   invalid_data   3        evt-1 evt-2",
+    "",
+    "PARTNER     BEFORE   AFTER   GAINS   LOSES   FIRST EVENTS   REJECTED   OTHER PAYLOAD",
+    "shop/acme   9        9       0       0                      3          2",
+    "",
+  ]);
+});
+
 test("the Markdown of a difference holds no markup of a resource", () => {
   const text = diffText(preview, "markdown");
   expect(text).toContain(String.raw`Conflicted: the metric x \| y belongs to \<b\>`);
@@ -126,6 +164,7 @@ test("notes name what was not compared", () => {
       attempts: { oldest_attempt: "2026-01-02T12:00:00.000Z", events: 2_000, skipped: 5, partners: [] },
       simulated: null,
       read: 1,
+      rejected: { count: 0, accepted: 0, types: [] },
       deliveries: { before: 0, after: 0 },
       unrouted: { before: 0, after: 0 },
       partners: [],

@@ -284,6 +284,66 @@ describe.concurrent("a preview", () => {
     await expect(it.previews.start(bodyOf(others), narrowed)).rejects.toMatchObject({ code: "partner_not_found" });
   });
 
+  test("of an event catalog names what it rejects, and the partners whose events or payloads it changes", async (context) => {
+    const it = await caseOf(context, [], undefined, (url) => {
+      const endpoint = (name: string) => ({
+        endpoint: { url: `${new URL(url).origin}/v1/${name}` },
+        networks: { allowPlaintext: true, allowCidrs: ["127.0.0.0/8"] },
+      });
+      const subscriptions = [{ name: "all", ...everything, payload: { excludeClasses: ["financial"] } }];
+      const two = resourceOf("two", everything, { ...endpoint("two"), subscriptions });
+      const resources = [two, resourceOf("one", { ...everything, types: ["kyc.*"] }, endpoint("one"))];
+      return editedConfig(configOf(), { resources, prune: true }).config;
+    });
+    const events = [
+      { type: "payout.done", data: { amount: 5, account: "DE1" } },
+      { type: "payout.done", data: { amount: "5" } },
+      { type: "kyc.done", data: { account: "DE1" } },
+    ];
+    await Promise.all(events.map((event, place) => it.ingest(eventBytes(`c-${place}`, event))));
+    const type = (name: string, schema: object) => ({
+      type: name,
+      description: "What happened.",
+      sensitive: [{ pointer: "/account", class: "financial" }],
+      versions: [{ version: "2026-01-01", schema, examples: [] }],
+    });
+    const catalog = {
+      apiVersion: "heliograph.dev/v1alpha1",
+      kind: "EventCatalog",
+      metadata: { namespace: "default", name: "payouts" },
+      spec: {
+        owner: "team",
+        types: [
+          type("payout.done", {
+            type: "object",
+            properties: { amount: { type: "integer" }, account: { type: "string" } },
+          }),
+        ],
+      },
+    };
+    const { events: found } = await preview(it, { resources: [catalog] });
+    const row = { type: "payout.done", version: "2026-01-01", code: "invalid_data", count: 1, ids: ["c-1"] };
+    expect(found).toMatchObject({
+      read: 3,
+      complete: true,
+      rejected: { count: 1, accepted: 0, types: [row] },
+      partners: [{ partner: "default/two", before: 3, after: 3, gained: 0, lost: 0, rejected: 1, changed: 1 }],
+    });
+    const retired = {
+      ...catalog.spec.types[0]?.versions[0],
+      state: "Deprecated",
+      deprecatedAt: "2026-01-01T00:00:00Z",
+    };
+    const versions = [{ ...retired, sunsetAt: "2026-01-02T00:00:00Z" }];
+    const ended = { ...catalog, spec: { ...catalog.spec, types: [{ ...catalog.spec.types[0], versions }] } };
+    const over = await preview(it, { resources: [ended] });
+    expect(over.events?.rejected).toMatchObject({ count: 2, types: [{ code: "version_retired" }] });
+    // A token that is limited to the partner learns nothing of fields that it does not get.
+    const whole = resourceOf("two", everything);
+    const own = await preview(it, { resources: [whole] }, { ...everyone, client: "two", partners: ["default/two"] });
+    expect(own.events).toMatchObject({ rejected: { count: 0 }, partners: [] });
+  });
+
   test("is visible to callers of all its tenants only, and one at a time", async (context) => {
     const it = await caseOf(context, []);
     await it.ingest(eventBytes("a-1"));

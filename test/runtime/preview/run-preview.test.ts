@@ -32,6 +32,7 @@ async function previewed(timesMs: readonly number[], window: PreviewWindow): Pro
     }),
     attempts: async () => [],
     save: async () => undefined,
+    rejectsUndeclared: false,
     isOwner: () => true,
     ending: new AbortController().signal,
   };
