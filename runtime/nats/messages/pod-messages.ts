@@ -1,3 +1,4 @@
+import type { MsgHdrs } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
 
@@ -16,6 +17,8 @@ export interface SubjectMessage {
   readonly isRequest: boolean;
   /** The header of this name; undefined without one. */
   readonly traceparent: string | undefined;
+  /** All values of each header, by its name in lower case. */
+  readonly headers: () => Readonly<Record<string, readonly string[] | undefined>>;
   respond(body: object): void;
 }
 
@@ -72,6 +75,16 @@ function parsed(data: Uint8Array): unknown {
   }
 }
 
+/** Names that differ in case alone are one header, as in HTTP. */
+function headersOf(headers: MsgHdrs | undefined): Readonly<Record<string, readonly string[]>> {
+  const all = headers
+    ?.keys()
+    .flatMap((name) => headers.values(name).map((value) => [name.toLowerCase(), value] as const));
+  const found: Record<string, string[]> = {};
+  for (const [name, value] of all ?? []) (found[name] ??= []).push(value);
+  return found;
+}
+
 /**
  * Subscribes to `<subject>.<token>`. Each message goes to one process of the queue group.
  *
@@ -92,6 +105,7 @@ export function serveSubject(
           data: message.data,
           isRequest: message.reply !== undefined && message.reply !== "",
           traceparent: message.headers?.get("traceparent") || undefined,
+          headers: () => headersOf(message.headers),
           respond: (body) => void message.respond(JSON.stringify(body)),
         });
       }

@@ -3,7 +3,8 @@ import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import { serveSubject, type SubjectMessage } from "../../nats/messages/pod-messages.ts";
 import type { Layout } from "../../nats/layout.ts";
 import type { Log } from "../log.ts";
-import type { Ingest, IngestResponse } from "./ingest.ts";
+import { cloudEventSource, isBinaryMode, type HeaderValues } from "./cloud-event-source.ts";
+import type { EventSource, Ingest, IngestResponse } from "./ingest.ts";
 import { ingestBatch, isBatch, splitBatch } from "./ingest-batch.ts";
 
 interface IngestSubjectDeps {
@@ -35,12 +36,13 @@ export function serveIngestSubject(deps: IngestSubjectDeps): () => Promise<void>
 
 async function respondTo(
   { ingest, log }: IngestSubjectDeps,
-  { token, data, isRequest, traceparent }: SubjectMessage,
+  { token, data, headers, isRequest, traceparent }: SubjectMessage,
 ): Promise<object> {
   const caller = { tenants: [token], traceparent };
   try {
-    if (!isBatch(data)) return accepted(await ingest(data, caller));
-    const results = await ingestBatch(ingest, splitBatch(data), caller);
+    const source = sourceOf(data, headers(), token);
+    if (!isList(source)) return accepted(await ingest(source, caller));
+    const results = await ingestBatch(ingest, source, caller);
     return {
       results: results.map((result) => ("response" in result ? accepted(result.response) : rejected(result.error))),
     };
@@ -55,6 +57,18 @@ async function respondTo(
       log.warn({ err: apiError, code: apiError.code, tenant: token }, "event on NATS without a reply subject rejected");
     return rejected(apiError);
   }
+}
+
+/** Other media types than those of CloudEvents say nothing about the body. Source: CloudEvents NATS binding §3. */
+function sourceOf(data: Uint8Array, headers: HeaderValues, tenant: string): EventSource | readonly EventSource[] {
+  const [mediaType = ""] = headers["content-type"] ?? [];
+  const isCloudEvent = isBinaryMode(headers) || /^\s*application\/cloudevents/iu.test(mediaType);
+  const source = isCloudEvent ? cloudEventSource({ headers, body: data, tenants: [tenant] }) : undefined;
+  return source ?? (isBatch(data) ? splitBatch(data) : data);
+}
+
+function isList(source: EventSource | readonly EventSource[]): source is readonly EventSource[] {
+  return Array.isArray(source);
 }
 
 function accepted({ eventId, tenant, duplicate }: IngestResponse): object {
