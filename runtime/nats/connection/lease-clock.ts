@@ -4,13 +4,14 @@
  */
 export type LeaseClock = ReturnType<typeof createLeaseClock>;
 
-/**
- * Shortest acknowledgement wait, and age of a heartbeat at which a pod counts as gone. Two lost heartbeats in a row are
- * not enough. Messages of a lost pod may take all places of a partner, so they return with its lanes.
- */
-export const leaseMs = 1_500;
-/** Age at which this process stops to use a lease: its last use still has to reach a partner. */
-export const leaseUseMs = 1_250;
+/** Shortest acknowledgement wait, below two seconds: messages of a lost pod may take all places of a partner. */
+export const messageLeaseMs = 1_750;
+/** Age at which this process stops to use the lease of a message: its last use still has to reach a partner. */
+export const messageUseMs = 1_500;
+/** Age of a heartbeat at which a pod counts as gone. Two lost heartbeats in a row are not enough. */
+export const laneLeaseMs = 1_500;
+/** Age at which this process stops to use the lease of its lanes. */
+export const laneUseMs = 1_250;
 /** The clocks may drift by this before it counts: both are read in whole milliseconds, and NTP slews one of them. */
 const driftMsMax = 50;
 
@@ -31,14 +32,14 @@ export function createLeaseClock(wallNow = Date.now, localNow = () => performanc
     const movedMs = wallNow() - local - apartMs;
     if (Math.abs(movedMs) > driftMsMax) {
       // A wall clock that was set back hides how long the machine was suspended before.
-      addedMs += movedMs > 0 ? movedMs : leaseMs;
+      addedMs += movedMs > 0 ? movedMs : messageLeaseMs;
       apartMs += movedMs;
     }
     return local + addedMs;
   };
-  const isBroken = (): boolean => nowMs() - confirmedMs >= leaseUseMs;
+  const isBroken = (): boolean => nowMs() - confirmedMs >= laneUseMs;
   const confirm = (sentAtMs: number): void => {
-    if (isBroken()) brokenMs = confirmedMs + leaseUseMs;
+    if (isBroken()) brokenMs = confirmedMs + laneUseMs;
     confirmedMs = Math.max(confirmedMs, sentAtMs);
   };
   return {

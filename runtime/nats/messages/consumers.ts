@@ -1,7 +1,7 @@
 import { AckPolicy, JetStreamApiError, type ConsumerConfig, type ConsumerInfo } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
-import { leaseMs } from "../connection/lease-clock.ts";
+import { messageLeaseMs } from "../connection/lease-clock.ts";
 import { readConsumerInfo } from "./stream-info.ts";
 
 /** A durable pull consumer with explicit acknowledgements and without a limit of redeliveries. */
@@ -19,7 +19,7 @@ interface DurableConsumer {
  * Acknowledgement waits by delivery count. The first wait bounds how long the messages of a killed pod are delayed. The
  * later waits limit how often a message that crashes its worker is redelivered.
  */
-const ackWaitsMs = [leaseMs, leaseMs, 4_000, 8_000, 15_000, 30_000, 60_000] as const;
+const ackWaitsMs = [messageLeaseMs, messageLeaseMs, 4_000, 8_000, 15_000, 30_000, 60_000] as const;
 
 const apiCode = { consumerNotFound: 10014, consumerExists: 10148, consumerNameInUse: 10013 } as const;
 

@@ -2,7 +2,7 @@ import type { Msg } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { readHeaders } from "./headers.ts";
 import type { StoredMessage } from "./stored-messages.ts";
-import { leaseUseMs, type LeaseClock } from "../connection/lease-clock.ts";
+import { messageUseMs, type LeaseClock } from "../connection/lease-clock.ts";
 import type { Outbox } from "../connection/outbox.ts";
 
 /** A message that a consumer delivered. JetStream redelivers it unless it is acknowledged or extended in time. */
@@ -95,7 +95,7 @@ class Pulled implements PulledMessage {
         this.#sinceMs = Math.max(this.#sinceMs, confirmed);
         this.#extendedMs = this.#extendedMs.filter((sentMs) => sentMs > confirmed);
       }
-      this.#isLost = this.#leases.nowMs() - this.#sinceMs >= leaseUseMs;
+      this.#isLost = this.#leases.nowMs() - this.#sinceMs >= messageUseMs;
     }
     return !this.#isLost;
   }

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { leaseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
+import { laneLeaseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
 import type { HeaderFields } from "../../nats/messages/headers.ts";
 import type { Bucket, MarkedEntry } from "../../nats/streams/buckets.ts";
@@ -59,7 +59,7 @@ export async function sendBeat(
 ): Promise<Beat> {
   const sentMs = leases.nowMs();
   const sentAtMs = clock.localMs();
-  const headers = { [leaseHeader]: String(leaseMs), ...partnersField(partners) };
+  const headers = { [leaseHeader]: String(laneLeaseMs), ...partnersField(partners) };
   const revision = await bucket.put(key, beatValue, headers);
   const receivedAtMs = clock.localMs();
   const entries = await bucket.all(readMs());

@@ -2,7 +2,7 @@ import type { Bucket } from "../../nats/streams/buckets.ts";
 import { ownerOf } from "../../pods/pods.ts";
 import { untilAvailable } from "../../nats/connection/retry-until-reply.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
-import { leaseMs, leaseUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
+import { laneLeaseMs, laneUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { Log } from "../log.ts";
 import { beatValue, leftMs, livePods, partnersField, sendBeat, untilGoneMs, OtherPods } from "./heartbeats.ts";
 
@@ -101,7 +101,7 @@ export class LaneOwnership {
    * isOwner}, it is right after this process stood still.
    */
   isCurrent(): boolean {
-    return this.#lease !== undefined && this.#deps.leases.nowMs() - this.#lease.sentMs < leaseUseMs;
+    return this.#lease !== undefined && this.#deps.leases.nowMs() - this.#lease.sentMs < laneUseMs;
   }
 
   /**
@@ -163,7 +163,7 @@ export class LaneOwnership {
     const allPodsSupportDirect = others.every((entry) => entry.value === beatValue || leftMs(entry, nowMs) <= 0);
     const isInDoubt = !isUpToDate && this.#live.some((pod) => !found.includes(pod));
     this.#untilGoneMs = isInDoubt ? staleMs : untilGoneMs(others, nowMs);
-    if (this.silentMs() > leaseMs) {
+    if (this.silentMs() > laneLeaseMs) {
       // After an outage of JetStream all heartbeats are old. The live pods stay until the others have sent new ones.
       this.#graceUntilMs = performance.now() + graceMs;
     }
@@ -191,7 +191,7 @@ export class LaneOwnership {
     if (isSkipped) leases.skip(storedMs - passedMs);
     const sentMs = next.sentMs + (isSkipped ? storedMs - passedMs : 0);
     leases.confirm(sentMs);
-    const isLapsed = !isUnbroken || isSkipped || Math.max(passedMs, storedMs) >= leaseUseMs;
+    const isLapsed = !isUnbroken || isSkipped || Math.max(passedMs, storedMs) >= laneUseMs;
     this.#lease = { ...next, sentMs };
     this.#revision = revision;
     if (isLapsed) onLapse();

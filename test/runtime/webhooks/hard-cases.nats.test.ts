@@ -238,7 +238,7 @@ describe.concurrent("retries", () => {
     expect((await info(`retry-${token}`)).config).toMatchObject({
       max_ack_pending: 2,
       metadata: { partner: "default/one", uid: config.uid, retry_schedule_seconds: "1 1 1" },
-      backoff: [1.5e9, 1.5e9, 4e9, 8e9, 15e9, 30e9, 60e9],
+      backoff: [1.75e9, 1.75e9, 4e9, 8e9, 15e9, 30e9, 60e9],
     });
     await waitFor(async () => (await info(`first-${token}`)).config.max_ack_pending === 6, {
       timeoutMs,

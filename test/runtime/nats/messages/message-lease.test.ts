@@ -48,7 +48,7 @@ function alive({ message, leases, pass }: Case, halfSeconds: number): void {
 describe("a pulled message", () => {
   test("is held for less than its acknowledgement wait, and no longer", () => {
     const it = caseOf();
-    it.pass(1_249);
+    it.pass(1_499);
     expect(it.message.isHeld()).toBe(true);
     it.pass(1);
     expect(it.message.isHeld()).toBe(false);
@@ -98,7 +98,7 @@ describe("a pulled message", () => {
       it.message.working();
     }
     it.leases.disconnect();
-    it.pass(200);
+    it.pass(400);
     it.leases.confirmStored(it.leases.nowMs());
     expect(it.message.isHeld()).toBe(true);
     it.pass(100);
