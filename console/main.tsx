@@ -2,12 +2,14 @@ import { type JSX, render } from "preact";
 import { pages } from "./pages.ts";
 import { placeOf } from "./router/place.ts";
 import { App } from "./shell/app.tsx";
+import { keepFocus } from "./shell/keep-focus.ts";
 import { preloadPage } from "./shell/outlet.tsx";
 import { startSession } from "./sign-in/start-session.ts";
 
 preloadPage(pages, placeOf(location).path);
-const root = document.querySelector("#console");
+const root = document.querySelector<HTMLElement>("#console");
 if (root !== null) {
+  keepFocus(root);
   startSession().then(
     (start) => render(<App start={start} />, root),
     (error: unknown) => render(<FailedStart error={error} />, root),

@@ -47,7 +47,7 @@ export function useSend<Body>(): Sending<Body> {
       isBusy.current = true;
       setState({ isSending: true });
       const text = JSON.stringify([path, change]);
-      if (intent.current?.text !== text) intent.current = { text, key: crypto.randomUUID() };
+      if (intent.current?.text !== text) intent.current = { text, key: randomKey() };
       try {
         const response = await api.send<Body>(path, { ...change, idempotencyKey: intent.current.key });
         intent.current = undefined;
@@ -71,4 +71,10 @@ export function useSend<Body>(): Sending<Body> {
     send,
     clear,
   };
+}
+
+/** An idempotency key. Pages of plain HTTP, other than those of this machine, have no `randomUUID`. */
+function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

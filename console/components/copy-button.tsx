@@ -15,10 +15,7 @@ export function CopyButton({ text, what, title = "Copy" }: CopyButtonProps): JSX
   const announce = useAnnounce();
   const [label, setLabel] = useState(title);
   const copy = async (): Promise<void> => {
-    const isCopied = await navigator.clipboard.writeText(text).then(
-      () => true,
-      () => false,
-    );
+    const isCopied = await writeClipboard(text);
     setLabel(isCopied ? "Copied" : "Not copied");
     announce(isCopied ? `Copied ${what}` : `Could not copy ${what}`);
   };
@@ -33,6 +30,28 @@ export function CopyButton({ text, what, title = "Copy" }: CopyButtonProps): JSX
       {label}
     </button>
   );
+}
+
+/** Whether a text is in the clipboard. Pages of plain HTTP, other than those of this machine, have no `clipboard`. */
+async function writeClipboard(text: string): Promise<boolean> {
+  const { clipboard } = navigator as { readonly clipboard?: Clipboard };
+  if (clipboard === undefined) return copyByCommand(text);
+  return clipboard.writeText(text).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Copies by the command of the browser, whose event takes any text. */
+function copyByCommand(text: string): boolean {
+  const put = (event: ClipboardEvent): void => {
+    event.clipboardData?.setData("text/plain", text);
+    event.preventDefault();
+  };
+  document.addEventListener("copy", put);
+  const isCopied = document.execCommand("copy");
+  document.removeEventListener("copy", put);
+  return isCopied;
 }
 
 interface CodeProps {

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { usePartnerNames } from "../api/use-partner-names.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 
@@ -39,11 +39,19 @@ export function FilterForm({ fields, action = "Apply" }: FilterFormProps): JSX.E
     const change = fields.map((field) => [field.name, storedValue(values.get(field.name))] as const);
     state.set({ ...Object.fromEntries(change), cursor: null });
   };
+  const form = useRef<HTMLFormElement>(null);
+  const address = state.query.toString();
+  // The form shows what the address has. A new form would lose the focus of the old one.
+  useEffect(() => {
+    for (const { name } of fields) {
+      const field = form.current?.elements.namedItem(name);
+      if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) field.value = state.get(name);
+    }
+  }, [address]);
   const isFiltered = fields.some(({ name }) => state.get(name) !== "");
   const none = Object.fromEntries(["cursor", ...fields.map(({ name }) => name)].map((name) => [name, null]));
   return (
-    // A new form for each address, so that it shows what the address says.
-    <form class="filters" key={state.query.toString()} onSubmit={apply}>
+    <form ref={form} class="filters" onSubmit={apply}>
       {fields.map((field) => (
         <label key={field.name}>
           <span>{field.label}</span>

@@ -135,9 +135,16 @@ export function missingSecret(reason: string): MissingSecret | undefined {
   return Object.hasOwn(faults, fault) ? { fault, name } : undefined;
 }
 
+/** Why deliveries to a partner are held, unless something is missing. */
+const heldReasons: Readonly<Record<string, string>> = {
+  conflicted: "another partner has its key",
+  not_permitted: "a permission was withdrawn",
+};
+
 /** What a partner lacks: `unresolved: SecretNotFound: shop/acme` is `the Secret shop/acme is missing`. */
 export function formatMissing(reason: string): string {
   const secret = missingSecret(reason);
-  if (secret === undefined) return formatWord(reason.replace(/^unresolved: /u, ""));
-  return `the Secret ${secret.name} ${faults[secret.fault]}`;
+  if (secret !== undefined) return `the Secret ${secret.name} ${faults[secret.fault]}`;
+  const held = Object.hasOwn(heldReasons, reason) ? heldReasons[reason] : undefined;
+  return held ?? formatWord(reason.replace(/^unresolved: /u, ""));
 }

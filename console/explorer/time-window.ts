@@ -30,6 +30,12 @@ export function moveWindow({ fromMs, toMs }: TimeWindow, direction: -1 | 1, nowM
   return { fromMs: endMs - spanMs, toMs: endMs };
 }
 
+/** The middle half of the window; the same one if it is too short to draw less. */
+export function narrowWindow({ fromMs, toMs }: TimeWindow): TimeWindow {
+  const cutMs = (toMs - fromMs) / 4;
+  return cutMs < 1_000 ? { fromMs, toMs } : { fromMs: fromMs + cutMs, toMs: toMs - cutMs };
+}
+
 /** The window at twice its length around the same middle, at most up to now. */
 export function widenWindow({ fromMs, toMs }: TimeWindow, nowMs: number): TimeWindow {
   const spanMs = toMs - fromMs;

@@ -73,7 +73,11 @@ function NeedList({ needs }: { readonly needs: readonly Need[] }): JSX.Element {
           </li>
         ))}
       </ul>
-      {more > 0 ? <p class="lead">And {formatNumber(more)} more.</p> : null}
+      {more > 0 ? (
+        <p class="lead">
+          And {formatNumber(more)} more. <Link to="/partners">All partners</Link>
+        </p>
+      ) : null}
     </>
   );
 }

@@ -14,7 +14,7 @@ import { QueryView } from "../explorer/query-view.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 import { changedQuery } from "../router/place.ts";
 import { TimeRangePicker } from "../components/time-range.tsx";
-import { moveWindow, widenWindow, windowChange, windowOf } from "../explorer/time-window.ts";
+import { moveWindow, narrowWindow, widenWindow, windowChange, windowOf } from "../explorer/time-window.ts";
 
 const secondMs = 1_000;
 
@@ -97,6 +97,7 @@ function TimeControls({ request, nowMs, onRefresh }: TimeControlsProps): JSX.Ele
   const steps = [
     ["Earlier", () => shown && moveWindow(shown, -1, nowMs)],
     ["Later", () => shown && moveWindow(shown, 1, nowMs)],
+    ["Zoom in", () => shown && narrowWindow(shown)],
     ["Zoom out", () => shown && widenWindow(shown, nowMs)],
   ] as const;
   return (

@@ -21,13 +21,18 @@ export function PartnersPage(): JSX.Element {
     <Page title="Partners">
       <FilterForm fields={[{ name: "search", label: "Namespace or name", placeholder: "acme" }]} action="Filter" />
       <Reading read={read} what="the partners" lines={10}>
-        {(rows) => <PartnerTable rows={rows} />}
+        {(rows) => <PartnerTable rows={rows} isReading={read.isReading} />}
       </Reading>
     </Page>
   );
 }
 
-function PartnerTable({ rows: { all, isComplete } }: { readonly rows: PartnerRows }): JSX.Element {
+interface PartnerTableProps {
+  readonly rows: PartnerRows;
+  readonly isReading: boolean;
+}
+
+function PartnerTable({ rows: { all, isComplete }, isReading }: PartnerTableProps): JSX.Element {
   const state = useQueryState();
   const health = state.get("health");
   const shown = all.filter((partner) => health === "" || healthKind(partner) === health);
@@ -35,7 +40,10 @@ function PartnerTable({ rows: { all, isComplete } }: { readonly rows: PartnerRow
     <>
       <HealthChoice partners={all} />
       {isComplete ? null : (
-        <p class="notice warn">The first {formatNumber(all.length)} partners are shown. Search to find others.</p>
+        <p class="notice warn">
+          The first {formatNumber(all.length)} partners are shown.{" "}
+          {isReading ? "More are being read." : "Search to find others."}
+        </p>
       )}
       <SortedTable
         caption="Partners"

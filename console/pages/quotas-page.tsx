@@ -38,6 +38,7 @@ const columns: readonly Column<QuotaRow>[] = [
         tone={quotaTone(row)}
       />
     ),
+    isInCard: true,
   },
   { header: "Available", cell: ({ left }) => formatNumber(left), isNumber: true, isInCard: true },
   { header: "Limit", cell: ({ most }) => formatNumber(most), isNumber: true, isInCard: true },
@@ -56,7 +57,7 @@ function ClassSection({ quota }: { readonly quota: Quota }): JSX.Element {
       <DataTable
         caption={`Limits of class ${quota.class}`}
         isCards
-        look="labelled"
+        look="labelled quota-rows"
         columns={[nameColumn((name) => to({ class: quota.class, quota: name })), ...columns]}
         isCurrent={({ name }) => get("class") === quota.class && get("quota") === name}
         rows={quotaRows(quota)}

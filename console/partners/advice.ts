@@ -15,7 +15,7 @@ export interface Step {
   readonly text: string;
 }
 
-type Facts = Pick<PartnerDetail, "partner" | "state" | "health" | "rejected" | "managed_by" | "missing">;
+type Facts = Pick<PartnerDetail, "partner" | "state" | "health" | "reason" | "rejected" | "managed_by" | "missing">;
 type Place = Pick<Facts, "partner" | "managed_by">;
 
 const edits: Readonly<Record<string, string>> = {
@@ -30,10 +30,23 @@ const edits: Readonly<Record<string, string>> = {
   failing: "Look at the failed deliveries, fix the endpoint or its URL, then redrive what is no longer retried.",
 };
 
+/** What ends the hold of a partner for which nothing is missing. */
+const holdEdits: Readonly<Record<string, string>> = {
+  conflicted: "Give the partner a key that no other partner has.",
+  not_permitted: "Restore the permission, or remove what needs it from the definition.",
+  keyless: "Add a signing key that is valid now.",
+};
+
+function editText({ state, reason }: Facts, kind: string): string | undefined {
+  const hold = kind === "held" && state === "active" ? "keyless" : (reason ?? "");
+  const edit = kind === "held" && Object.hasOwn(holdEdits, hold) ? holdEdits[hold] : undefined;
+  return edit === undefined ? edits[kind] : `${edit} Deliveries wait and are sent afterwards.`;
+}
+
 /** Advice for the health of a partner; undefined if it is healthy and its definition is applied. */
 export function adviceOf(partner: Facts): Advice | undefined {
   const kind = healthKind(partner);
-  const text = edits[kind];
+  const text = editText(partner, kind);
   if (text !== undefined) return withStep(text, stepFor(partner, kind));
   if (partner.rejected === null || partner.rejected === undefined) return undefined;
   const rejected = "The last edit is rejected, and the version before it stays applied. Correct the definition.";

@@ -56,15 +56,17 @@ interface DialogProps {
 
 function SearchDialog({ recent, onClose }: DialogProps): JSX.Element {
   const router = useRouter();
-  // Closed before the page changes: a shortcut right afterwards opens the search again.
+  const dialog = useRef<HTMLDialogElement>(null);
+  // Closed before the page changes: a shortcut right afterwards opens the search again. The dialog returns the focus,
+  // which stays there if the page is the same.
   const go = useCallback(
     (to: string): void => {
+      dialog.current?.close();
       onClose();
       router.go(to);
     },
     [onClose, router.go],
   );
-  const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   // Enter during a look-up of an id opens what it finds.
@@ -85,8 +87,10 @@ function SearchDialog({ recent, onClose }: DialogProps): JSX.Element {
     if (search.isSearching && at === 0) setWaiting(true);
     else if (selected !== undefined) go(selected.to);
   };
+  // The event comes late: another dialog may be open by then.
+  const end = ({ currentTarget }: Event): void => void ((currentTarget as Node).isConnected && onClose());
   return (
-    <dialog ref={dialog} class="search" aria-label="Search" onClose={onClose} onClick={closeOnBackdrop}>
+    <dialog ref={dialog} class="search" aria-label="Search" onClose={end} onClick={closeOnBackdrop}>
       <form onSubmit={open}>
         <SearchField
           text={text}

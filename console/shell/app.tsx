@@ -85,11 +85,12 @@ function useNewToken(again: SignedOut, onToken: (token: string) => void): void {
   }, [isLocal]);
 }
 
-const keys = new WeakMap<Session, string>();
+const keys = new WeakMap<Session, number>();
+let sessionCount = 0;
 
 /** Another session is another tree: nothing of the one before is kept. */
-function sessionKey(session: Session): string {
-  const key = keys.get(session) ?? crypto.randomUUID();
+function sessionKey(session: Session): number {
+  const key = keys.get(session) ?? (sessionCount += 1);
   keys.set(session, key);
   return key;
 }

@@ -5,7 +5,7 @@ import { statsOf, toggleSeries } from "../../console/charts/legend-table.tsx";
 import { explorerQuery, refreshSecondsOf } from "../../console/explorer/explorer-query.ts";
 import { usageByMetric } from "../../console/explorer/metric-usage.ts";
 import { axisUnit, formatOfUnit } from "../../console/explorer/shown-series.ts";
-import { moveWindow, widenWindow, windowChange, windowOf } from "../../console/explorer/time-window.ts";
+import { moveWindow, narrowWindow, widenWindow, windowChange, windowOf } from "../../console/explorer/time-window.ts";
 import type { Me } from "../../api/documents.ts";
 
 const minuteMs = 60_000;
@@ -47,6 +47,7 @@ describe("a window of the explorer", () => {
 
   test.each([
     ["earlier", moveWindow(shown, -1, nowMs), [-30, -20]],
+    ["narrower", narrowWindow(shown), [-17.5, -12.5]],
     ["later", moveWindow(shown, 1, nowMs), [-10, 0]],
     ["later, but not after now", moveWindow({ ...shown, toMs: nowMs - 5 * minuteMs }, 1, nowMs), [-15, 0]],
     ["wider", widenWindow(shown, nowMs), [-25, -5]],

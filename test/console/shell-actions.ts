@@ -3,6 +3,7 @@ import { see, type ConsoleVisitor, type PageAction } from "./console-visitor.ts"
 
 /** What people do on every page: search, and choose how times are shown. */
 export const shellActions: readonly PageAction[] = [
+  { name: "opens the console over plain HTTP signs in by a token, and copies", run: copyOverPlainHttp },
   { name: "searches an event by its id, and a partner and an event type by a part of their names", run: search },
   { name: "chooses local time still has it after a reload", run: chooseZone },
 ];
@@ -38,6 +39,22 @@ async function search({ installation, open, visit }: ConsoleVisitor): Promise<vo
   await page.getByText("Nothing found. Event ids must be complete.").waitFor();
   await page.keyboard.press("Escape");
   await input.waitFor({ state: "detached" });
+}
+
+async function copyOverPlainHttp({ installation, open }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  const { rejected } = installation.events;
+  const address = await installation.address(`/events/${rejected}`, "admin");
+  await page.goto(address.replace("127.0.0.1", "plain-http.test"));
+  await see(tab, rejected, ["1 rejected"]);
+  expect(await page.evaluate(() => isSecureContext)).toBe(false);
+  await page.getByRole("button", { name: "Copy the event id" }).press("Enter");
+  await page.getByRole("button", { name: "Copied the event id" }).waitFor();
+  await page.keyboard.press("/");
+  const input = page.getByRole("combobox", { name: "Search" });
+  await input.press("Control+v");
+  expect(await input.inputValue()).toBe(rejected);
 }
 
 async function chooseZone({ open, visit }: ConsoleVisitor): Promise<void> {

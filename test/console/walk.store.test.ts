@@ -222,6 +222,65 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     await tab.close();
   });
 
+  test("keeps the place of the keyboard when what has the focus leaves", async () => {
+    const tab = await used.visitor.open();
+    const { page } = tab;
+    const { rejected } = used.installation.events;
+    const isInside = (selector: string): Promise<boolean> =>
+      page.evaluate((one) => document.activeElement?.matches(`${one}, ${one} *`) === true, selector);
+    await used.visitor.visit(tab, { name: "events", path: "/events?status=4xx", heading: "Events", sees: [rejected] });
+    await page.getByLabel("Reason").focus();
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("Clear filters");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${used.installation.url}/console/events`);
+    await page.getByRole("link", { name: "Clear filters" }).waitFor({ state: "detached" });
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("name"))).toBe("reason");
+
+    const address = "/dead-letters?type=payout.processed";
+    await used.visitor.visit(tab, { name: "dead-letters", path: address, heading: "Dead letters", sees: [] });
+    await page.getByRole("button", { name: "Redrive all that match" }).press("Enter");
+    const panel = page.getByRole("region", { name: "Redrive", exact: true });
+    await panel.getByText("Matching dead letters").waitFor();
+    // Other tests may have redriven all of them.
+    await panel.getByRole("button", { name: /^(?:Cancel|Close)$/u }).press("Enter");
+    await panel.waitFor({ state: "detached" });
+    expect(await focused(page)).toBe("Redrive all that match");
+    await page.getByRole("button", { name: "Apply" }).press("Enter");
+    expect(await focused(page)).toBe("Apply");
+    await page.getByRole("link", { name: "Clear", exact: true }).press("Enter");
+    await page.waitForURL(`${used.installation.url}/console/dead-letters`);
+    await page.getByRole("link", { name: "Clear", exact: true }).waitFor({ state: "detached" });
+    expect(await isInside("form.filters")).toBe(true);
+    expect(await page.getByLabel("Type").inputValue()).toBe("");
+
+    let isDown = true;
+    await page.route("**/v1/metrics/quota", (route) =>
+      isDown ? route.fulfill({ status: 503, json: { title: "Service unavailable", status: 503 } }) : route.continue(),
+    );
+    await used.visitor.visit(tab, { name: "quotas", path: "/quotas", heading: "Quotas", sees: ["Try again"] });
+    isDown = false;
+    await page.getByRole("button", { name: "Try again" }).press("Enter");
+    await page.getByText("Class B").first().waitFor();
+    expect(await isInside(".reading")).toBe(true);
+
+    // The search returns the focus, also if it opens the page that is shown.
+    const refill = page.getByRole("link", { name: "Cost units" }).first();
+    await refill.focus();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search" }).fill("quotas");
+    await page.getByRole("option", { name: "Quotas" }).waitFor();
+    for (let turn = 0; turn < 3; turn += 1) {
+      await page.keyboard.press("Tab");
+      expect(await isInside("main, header, nav")).toBe(false);
+    }
+    await page.getByRole("combobox", { name: "Search" }).press("Enter");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await focused(page)).toBe("Cost units");
+    expect(tab.faults.filter((fault) => !fault.includes("status of 503"))).toEqual([]);
+    await tab.close();
+  });
+
   test("shows the error, its id and a retry on each page while the API fails", async () => {
     const tab = await used.visitor.open();
     const problem = { title: "Internal server error", status: 500, detail: "It failed.", correlation_id: "id-of-it" };

@@ -99,6 +99,19 @@ describe("what to do about a partner", () => {
     expect(stepFor("PolicyNotFound: keys/acme")).toBe("kubectl describe webhookpartner acme -n shop");
   });
 
+  test("says what ends a hold if nothing is missing", () => {
+    const held = { health: { ...healthy, kind: "held" } } as const;
+    const textOf = (change: Partial<PartnerDetail>) => adviceFor({ ...held, ...change })?.text;
+    expect(textOf({ state: "held", reason: "conflicted" })).toContain("a key that no other partner has");
+    expect(textOf({ state: "held", reason: "not_permitted" })).toContain("Restore the permission");
+    expect(textOf({ state: "held", reason: "unresolved" })).toContain("Restore what is missing");
+    expect(textOf({})).toBe("Add a signing key that is valid now. Deliveries wait and are sent afterwards.");
+    const reasons = ["conflicted", "not_permitted"].map((reason) =>
+      healthReason({ ...partner, state: "held", reason }),
+    );
+    expect(reasons).toEqual(["Another partner has its key", "A permission was withdrawn"]);
+  });
+
   test("has no step in a folder that the token may not see, and the folder if its server names no file", () => {
     const hidden = { source: "folder", folder: null } as const;
     expect(checkStep({ partner: "shop/acme", managed_by: hidden })).toBeUndefined();

@@ -41,7 +41,7 @@ export const metricTasks: readonly SupportTask[] = [
       await person.sees("The error budget is spent");
       await person.sees(/The budget burns at .* times the sustainable rate in the last 3 d/u);
       await person.sees("burning", page.getByRole("table", { name: "Burn rates by window" }));
-      await person.sees(/^\d+ \(\d.*%\)$/u, page.getByRole("table", { name: "The objective by region" }));
+      await person.sees(/^[\d,]+ \(\d.*%\)$/u, page.getByRole("table", { name: "The objective by region" }));
       await person.click(page.getByRole("link", { name: "Open in Explorer" }));
       await person.sees("newest sample");
     },
