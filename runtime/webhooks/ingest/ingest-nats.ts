@@ -59,8 +59,13 @@ async function respondTo(
   }
 }
 
-/** Other media types than those of CloudEvents say nothing about the body. Source: CloudEvents NATS binding §3. */
-function sourceOf(data: Uint8Array, headers: HeaderValues, tenant: string): EventSource | readonly EventSource[] {
+/**
+ * Other media types than those of CloudEvents say nothing about the body. In binary mode the binding names the media
+ * type `ce-datacontenttype`, and an official SDK `Content-Type`. Source: CloudEvents NATS binding §3.
+ */
+function sourceOf(data: Uint8Array, given: HeaderValues, tenant: string): EventSource | readonly EventSource[] {
+  const { "ce-datacontenttype": contentType, ...rest } = given;
+  const headers = contentType === undefined ? rest : { "content-type": contentType, ...rest };
   const [mediaType = ""] = headers["content-type"] ?? [];
   const isCloudEvent = isBinaryMode(headers) || /^\s*application\/cloudevents/iu.test(mediaType);
   const source = isCloudEvent ? cloudEventSource({ headers, body: data, tenants: [tenant] }) : undefined;

@@ -438,6 +438,8 @@ describe.concurrent("an event on a NATS subject", () => {
       Object.fromEntries(Object.entries({ ...attributes, id, ...more }).map(([name, value]) => [`ce-${name}`, value]));
     expect(await send(binary("n-1", { subject: "Z%C3%BCrich" }), "{}")).toMatchObject({ status: 202, duplicate: true });
     expect(await send({ ...binary("n-2"), "Content-Type": "application/json" }, "{}")).toMatchObject({ status: 202 });
+    expect(await send(binary("n-7", { datacontenttype: "application/json" }), "{}")).toMatchObject({ status: 202 });
+    expect(await send(binary("n-8", { datacontenttype: "text/plain" }), "{}")).toMatchObject({ status: 422 });
     expect(await send(binary("n-3", { time: "2026-01-01T24:00:60Z" }), "{}")).toMatchObject({
       status: 422,
       error: { code: "invalid_envelope", errors: [{ field: "time" }] },
