@@ -83,7 +83,10 @@ export function createCompiler(): (input: CompileInput) => CompileResult {
     byAgeBefore = sortedLike(byAgeBefore, evaluated, byAge);
     byNameBefore = sortedLike(byNameBefore, evaluated, byIdentity);
     const kept = carried.flatMap((part) => carry(part, { policy, ...before }) ?? []);
-    const conflicts = resolveConflicts<KeyHolder>([...kept, ...byAgeBefore.filter(({ part }) => part !== undefined)]);
+    const conflicts = resolveConflicts<KeyHolder>(
+      [...kept, ...byAgeBefore.filter(({ part }) => part !== undefined)],
+      keysInForce(before),
+    );
     const tooMany = versionsLimit(byAgeBefore, before);
     const outcomes = byNameBefore.map((one) =>
       one.outcome([...(conflicts.get(one) ?? []), ...(tooMany.get(one) ?? [])], before),
@@ -117,7 +120,20 @@ function sortedLike(
   return [...known, ...present].sort(order);
 }
 
-/** Oldest first. Without a cluster, objects have no age: namespace and name decide. */
+/** Keys of the present spec of an object that its applied part holds. Only objects without an age need them. */
+function keysInForce({ partOf }: Before): (holder: KeyHolder) => readonly string[] {
+  return (holder) => {
+    const part = holder.isAgeless === true && "bornAtMs" in holder ? partOf(holder.resource as Resource) : undefined;
+    if (part === undefined) return [];
+    const applied = new Set(uniqueKeysOfPart(holder.resource, part).map(({ name }) => name));
+    return holder.uniqueKeys.map(({ name }) => name).filter((name) => applied.has(name));
+  };
+}
+
+/**
+ * Oldest first. Without a cluster, objects have no age: what is applied already decides, and among new objects
+ * namespace and name.
+ */
 function byAge(one: Evaluation, other: Evaluation): number {
   return (
     one.bornAtMs - other.bornAtMs || byName(one.resource, other.resource) || byContent(one.resource, other.resource)

@@ -13,6 +13,7 @@ import { type Before, pinned, lastGoodVersion, yielded } from "./last-good.ts";
 export interface Evaluation extends EvaluatedResource {
   /** Unix milliseconds; objects without an age come last. */
   readonly bornAtMs: number;
+  readonly isAgeless: boolean;
   /** True while neither the time nor the part applied before changes the evaluation. */
   isStillSo(before: Before): boolean;
   /** Result of the object with these conflicts; the same object for the same conflicts. */
@@ -95,6 +96,7 @@ function evaluationOf(resource: Resource, { secrets, policy, held, before }: Cir
   return {
     ...evaluated,
     bornAtMs: bornAtMs(resource),
+    isAgeless: bornAtMs(resource) === ageless,
     isStillSo: ({ nowMs, partOf }) =>
       nowMs < evaluated.againMs && (!isStoodInFor || partOf(resource)?.config === last?.config),
     outcome: (conflicts, { partOf, mayForget = false }) => {
@@ -132,7 +134,10 @@ function partInConflict(
   return withoutTypes(evaluated.part, (type) => lost.has(type), catalog);
 }
 
+/** In place of the birth of an object without one, which comes last. */
+const ageless = Number.MAX_SAFE_INTEGER;
+
 function bornAtMs({ metadata }: Resource): number {
   const bornAt = Date.parse(metadata.creationTimestamp ?? "");
-  return Number.isNaN(bornAt) ? Number.MAX_SAFE_INTEGER : bornAt;
+  return Number.isNaN(bornAt) ? ageless : bornAt;
 }

@@ -30,6 +30,8 @@ type Identity = Pick<Resource, "kind"> & { readonly metadata: Pick<Resource["met
 export interface KeyHolder {
   readonly resource: Identity;
   readonly uniqueKeys: readonly UniqueKey[];
+  /** True for an object without a time of creation, as in a folder. */
+  readonly isAgeless?: boolean;
 }
 
 /** The unique keys of an object. `keys` are its resolved signing keys. */
@@ -127,26 +129,61 @@ function clientKeys({ class: queryClass, clients }: ClassClients): readonly Uniq
  * Gives each unique key to the first holder in the given order (oldest first). A holder that finds one of its keys
  * taken gets none, so that the next holder may get them; a catalog gets its other event types. Returns the problems of
  * the holders without all keys.
+ *
+ * @param inForceOf keys that an object without an age holds already: no other such object takes them
  */
 export function resolveConflicts<C extends KeyHolder>(
   holders: readonly C[],
+  inForceOf: (holder: C) => readonly string[] = () => [],
+): ReadonlyMap<C, readonly ConflictProblem[]> {
+  const alone = conflictsOf(holders, new Map());
+  if (alone.size === 0) return alone;
+  const inForce = holders.map((holder) => [holder, inForceOf(holder)] as const);
+  for (const dropped = new Set<C>(); ;) {
+    const entitled = new Map(
+      inForce.flatMap(([holder, names]) => (dropped.has(holder) ? [] : names.map((name) => [name, holder] as const))),
+    );
+    const conflicts = conflictsOf(holders, entitled);
+    // One that loses its keys to another object frees them for the next.
+    const losers = [...new Set(entitled.values())].filter((holder) => losesAll(conflicts.get(holder)));
+    if (losers.length === 0) return conflicts;
+    for (const loser of losers) dropped.add(loser);
+  }
+}
+
+function conflictsOf<C extends KeyHolder>(
+  holders: readonly C[],
+  entitled: ReadonlyMap<string, C>,
 ): ReadonlyMap<C, readonly ConflictProblem[]> {
   const owners = new Map<string, C>();
   const out = new Map<C, readonly ConflictProblem[]>();
   for (const holder of holders) {
     const problems = holder.uniqueKeys.flatMap((uniqueKey) => {
       const owner = owners.get(uniqueKey.name);
-      return owner === undefined ? [] : [conflictOf(uniqueKey, owner)];
+      if (owner !== undefined) return [conflictOf(uniqueKey, owner, "older")];
+      const other = holder.isAgeless === true ? entitled.get(uniqueKey.name) : undefined;
+      return other === undefined || other === holder ? [] : [conflictOf(uniqueKey, other, "already applied")];
     });
     if (problems.length > 0) out.set(holder, problems);
-    if (problems.some(({ eventType }) => eventType === undefined)) continue;
-    for (const { name } of holder.uniqueKeys) if (!owners.has(name)) owners.set(name, holder);
+    if (losesAll(problems)) continue;
+    const lost = new Set(problems.map(({ eventType }) => eventType));
+    for (const { name, eventType } of holder.uniqueKeys)
+      if (!owners.has(name) && (eventType === undefined || !lost.has(eventType))) owners.set(name, holder);
   }
   return out;
 }
 
-function conflictOf({ field, reason, what, eventType }: UniqueKey, { resource }: KeyHolder): ConflictProblem {
+/** True for a conflict that leaves a holder without any of its keys. */
+function losesAll(problems: readonly ConflictProblem[] = []): boolean {
+  return problems.some(({ eventType }) => eventType === undefined);
+}
+
+function conflictOf(
+  { field, reason, what, eventType }: UniqueKey,
+  { resource }: KeyHolder,
+  why: string,
+): ConflictProblem {
   const { kind, metadata } = resource;
-  const message = `${what} belongs to ${kind} ${metadata.namespace}/${metadata.name}, which is older`;
+  const message = `${what} belongs to ${kind} ${metadata.namespace}/${metadata.name}, which is ${why}`;
   return { field, reason, message, ...(eventType === undefined ? {} : { eventType }) };
 }

@@ -339,7 +339,7 @@ describe("a folder after a restart", () => {
   test.each<Row>([
     [
       "shares its key with another one",
-      () => write("keys.yaml", `${key("acme", "beta")}\n---\n${key("beta")}`),
+      () => write("keys.yaml", `${key("acme")}\n---\n${key("beta", "acme")}`),
       [applied("acme"), ["beta", "conflicted"]],
       [applied("acme"), ["beta", "conflicted"]],
       [["beta", "SharedSigningKey"]],
