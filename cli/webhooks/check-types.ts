@@ -1,5 +1,6 @@
 import { text as textOf } from "node:stream/consumers";
 import { readFile } from "node:fs/promises";
+import { eachMember, valueEnd } from "../../runtime/json/json-pointers.ts";
 import type { EventTypeVersion } from "../../api/events.ts";
 import { type Column, createOutput } from "../api/output.ts";
 import { type Command, CommandError, type Context, type ExitName } from "../command-line/command.ts";
@@ -97,24 +98,36 @@ async function readItems(file: string): Promise<readonly string[]> {
     const value = JSON.parse(text) as unknown;
     if (!Array.isArray(value)) return [text];
     if (value.length > eventsMax) throw new CommandError("usage", `${file} has more than ${eventsMax} events`);
-    return value.map((one) => JSON.stringify(one));
+    return textsOf(text);
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new CommandError("usage", `the file ${file} is not JSON: ${(error as Error).message}`, error);
   }
 }
 
+/** The texts of the elements of a list, with every digit. */
+function textsOf(text: string): readonly string[] {
+  const items: string[] = [];
+  eachMember(text, text.indexOf("["), ({ valueStart }) => {
+    const end = valueEnd(text, valueStart);
+    items.push(text.slice(valueStart, end));
+    return end;
+  });
+  return items;
+}
+
 /** Settings of the installation are unknown here; card numbers are found without them. */
 const noRules = { forbiddenNames: new Set<string>(), allowedPaths: new Set<string>(), allowedForTypes: [] };
 
 async function resultOf(item: string, args: CheckArguments, source: TypeSource): Promise<CheckResult> {
-  const value = JSON.parse(item) as unknown;
+  const { parseExactly } = await import("../../crds/event-schema/long-number.ts");
+  const value = parseExactly(item);
   const { type, version } = args;
   if (type !== undefined) return dataResult({ eventId: null, type, version, data: value }, source);
   const { parseEnvelope } = await import("../../runtime/webhooks/events/envelope.ts");
   try {
     const { envelope } = parseEnvelope(Buffer.from(item), noRules);
-    return await dataResult(envelope, source);
+    return await dataResult({ ...envelope, data: (value as Pick<typeof envelope, "data">).data }, source);
   } catch (error) {
     if (!(error instanceof Error) || !("errors" in error)) throw error;
     const fields = error.errors as readonly { readonly field: string; readonly detail: string }[];

@@ -1,3 +1,4 @@
+import type { LongNumber } from "./long-number.ts";
 import { below, type Bounds, type Scalar, typeBits } from "./schema-node.ts";
 
 /** Keywords that describe and check nothing. Source: JSON Schema 2020-12, meta-data vocabulary. */
@@ -46,7 +47,11 @@ interface BoundRule {
 }
 
 export const boundRules: readonly BoundRule[] = [
-  ...numberBounds.map((keyword) => ({ keyword, isValid: Number.isFinite, mustBe: "a number" })),
+  ...numberBounds.map((keyword) => ({
+    keyword,
+    isValid: isKeptNumber,
+    mustBe: "a number between -9007199254740991 and 9007199254740991, because larger ones lose digits",
+  })),
   ...countBounds.map((keyword) => ({
     keyword,
     isValid: (value: unknown) => isWhole(value, 0),
@@ -56,6 +61,48 @@ export const boundRules: readonly BoundRule[] = [
   // The remainder of a fraction is not exact.
   { keyword: "multipleOf", isValid: (value) => isWhole(value, 1), mustBe: "a whole number of at least 1" },
   { keyword: "uniqueItems", isValid: (value) => typeof value === "boolean", mustBe: "true or false", none: false },
+];
+
+/** A bound of a number: when it holds, and its words. */
+interface NumberRule {
+  readonly keyword: keyof Bounds;
+  readonly holds: (value: number, bound: number) => boolean;
+  /** The same for a number that a double would round. */
+  readonly holdsExactly: (value: LongNumber, bound: number) => boolean;
+  readonly words: string;
+}
+
+export const numberRules: readonly NumberRule[] = [
+  {
+    keyword: "minimum",
+    holds: (value, bound) => value >= bound,
+    holdsExactly: (value, bound) => value.compare(bound) > 0,
+    words: "at least",
+  },
+  {
+    keyword: "maximum",
+    holds: (value, bound) => value <= bound,
+    holdsExactly: (value, bound) => value.compare(bound) < 0,
+    words: "at most",
+  },
+  {
+    keyword: "exclusiveMinimum",
+    holds: (value, bound) => value > bound,
+    holdsExactly: (value, bound) => value.compare(bound) > 0,
+    words: "greater than",
+  },
+  {
+    keyword: "exclusiveMaximum",
+    holds: (value, bound) => value < bound,
+    holdsExactly: (value, bound) => value.compare(bound) < 0,
+    words: "less than",
+  },
+  {
+    keyword: "multipleOf",
+    holds: (value, bound) => value % bound === 0,
+    holdsExactly: (value, bound) => value.isMultipleOf(bound),
+    words: "a multiple of",
+  },
 ];
 
 /** A type of a catalog with the schemas of its versions. */
@@ -117,6 +164,11 @@ export function isWhole(value: unknown, min: number): boolean {
   return Number.isSafeInteger(value) && Number(value) >= min;
 }
 
+/** True for a number that has all its digits in every JSON and YAML parser. */
+function isKeptNumber(value: unknown): boolean {
+  return typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+}
+
 /** True for the name of a type. */
 export function isTypeName(name: unknown): name is keyof typeof typeBits {
   return typeof name === "string" && Object.hasOwn(typeBits, name);
@@ -124,7 +176,7 @@ export function isTypeName(name: unknown): name is keyof typeof typeBits {
 
 /** True for a value that an enumeration may list. */
 export function isScalar(value: unknown): value is Scalar {
-  return value === null || ["string", "number", "boolean"].includes(typeof value);
+  return value === null || typeof value === "string" || typeof value === "boolean" || isKeptNumber(value);
 }
 
 /** True for a list of different texts. */

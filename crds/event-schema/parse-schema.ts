@@ -151,7 +151,7 @@ class Parser {
     const all: readonly unknown[] = Array.isArray(list) ? list : [];
     const values = all.filter(isScalar);
     if (values.length === 0 || values.length < all.length)
-      this.#fault(pointer, "values must be texts, numbers, booleans or null");
+      this.#fault(pointer, "values must be texts, numbers that keep their digits, booleans or null");
     return new Set(values);
   }
 

@@ -1,5 +1,6 @@
 // JSON Schemas of events: their permitted keywords, validation of data, and compatibility of two schemas.
 
+import { LongNumber } from "./long-number.ts";
 import type { Pattern } from "./pattern.ts";
 
 /** Bits of {@link SchemaNode.types}. */
@@ -102,4 +103,28 @@ export interface PointerProblem {
   readonly pointer: string;
   /** One sentence without the pointer. */
   readonly detail: string;
+}
+
+/** True for a value of one of the types. */
+export function isOfType(value: unknown, types: number): boolean {
+  if (typeof value === "string") return (types & typeBits.string) !== 0;
+  if (typeof value === "boolean") return (types & typeBits.boolean) !== 0;
+  if (value instanceof LongNumber) return isOfNumberType(types, value.isInteger);
+  if (typeof value === "object") return (types & structureBit(value)) !== 0;
+  return isOfNumberType(types, Number.isInteger(value));
+}
+
+function isOfNumberType(types: number, isInteger: boolean): boolean {
+  return (types & typeBits.number) !== 0 || (isInteger && (types & typeBits.integer) !== 0);
+}
+
+function structureBit(value: unknown): number {
+  if (value === null) return typeBits.null;
+  return Array.isArray(value) ? typeBits.array : typeBits.object;
+}
+
+/** Names of types in a sentence. */
+export function typeWords(types: number): string {
+  const names = Object.entries(typeBits).flatMap(([name, bit]) => ((types & bit) === 0 ? [] : [name]));
+  return `of type ${names.join(" or ")}`;
 }

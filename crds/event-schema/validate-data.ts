@@ -1,3 +1,6 @@
+import { numberRules } from "./keywords.ts";
+import { LongNumber } from "./long-number.ts";
+import type { Pattern } from "./pattern.ts";
 import {
   below,
   type Bounds,
@@ -6,44 +9,46 @@ import {
   type PointerProblem,
   type Scalar,
   type SchemaNode,
-  typeBits,
+  isOfType,
+  typeWords,
 } from "./schema-node.ts";
 
 /** Steps of one validation. They bound its time to some milliseconds; data that needs more is invalid. */
 export const stepsMax = 40_000;
+/** Work on a name that an object declares or requires, and on a character that is counted, in steps. */
+const [stepsPerName, stepsPerCharacter] = [1 / 8, 1 / 16];
+/** A character has one or two code units. */
+const unitsPerCharacterMax = 2;
 
 const problemsMax = 20;
 const valuesShownMax = 8;
 
-/** A bound of a number: when it holds, and its words. */
-interface NumberRule {
-  readonly keyword: keyof Bounds;
-  readonly holds: (value: number, bound: number) => boolean;
-  readonly words: string;
+/** The first problems, none for valid data, and the steps of the validation. */
+export interface DataValidation {
+  readonly problems: readonly PointerProblem[];
+  readonly steps: number;
 }
-
-const numberRules: readonly NumberRule[] = [
-  { keyword: "minimum", holds: (value, bound) => value >= bound, words: "at least" },
-  { keyword: "maximum", holds: (value, bound) => value <= bound, words: "at most" },
-  { keyword: "exclusiveMinimum", holds: (value, bound) => value > bound, words: "greater than" },
-  { keyword: "exclusiveMaximum", holds: (value, bound) => value < bound, words: "less than" },
-  { keyword: "multipleOf", holds: (value, bound) => value % bound === 0, words: "a multiple of" },
-];
 
 /**
  * Validates data against a parsed schema.
+ * @param data numbers that doubles round are of type {@link LongNumber}
  * @param isReader true for a recipient of the schema: an open enumeration permits any value
  * @returns the first problems, none for valid data
  */
 export function validateData(root: SchemaNode, data: unknown, isReader = false): readonly PointerProblem[] {
+  return measuredValidation(root, data, isReader).problems;
+}
+
+/** Like {@link validateData}, with its steps. */
+export function measuredValidation(root: SchemaNode, data: unknown, isReader = false): DataValidation {
   const first = new Run(isReader, undefined);
-  if (first.run(root, data)) return [];
+  if (first.run(root, data)) return { problems: [], steps: first.steps };
   const problems: PointerProblem[] = [];
   const reporting = new Run(isReader, problems);
   if (!first.isExhausted) reporting.run(root, data);
-  return first.isExhausted || reporting.isExhausted
-    ? [{ pointer: "", detail: `the data needs more than ${stepsMax} steps to validate; send a smaller event` }]
-    : problems;
+  const isExhausted = first.isExhausted || reporting.isExhausted;
+  const detail = `the data needs more than ${stepsMax} steps to validate; send a smaller event`;
+  return { problems: isExhausted ? [{ pointer: "", detail }] : problems, steps: first.steps + reporting.steps };
 }
 
 /** One validation. Without a list of problems it ends at the first one. */
@@ -57,6 +62,10 @@ class Run {
   constructor(isReader: boolean, problems: PointerProblem[] | undefined) {
     this.#isReader = isReader;
     this.#problems = problems;
+  }
+
+  get steps(): number {
+    return this.#steps;
   }
 
   get isExhausted(): boolean {
@@ -93,25 +102,32 @@ class Run {
     else if (typeof value === "number") {
       if (node.bounds !== noBounds) this.#number(node.bounds, value);
     } else if (Array.isArray(value)) this.#list(node, value);
+    else if (value instanceof LongNumber) this.#number(node.bounds, value);
     else if (typeof value === "object" && value !== null) this.#object(node, value as Plain);
   }
 
-  #text({ bounds: { minLength, maxLength }, pattern }: SchemaNode, text: string): void {
-    if (maxLength !== undefined && isLonger(text, maxLength)) {
+  #text({ bounds: { minLength = 0, maxLength = Number.POSITIVE_INFINITY }, pattern }: SchemaNode, text: string): void {
+    if (isCounted(text, maxLength) || isCounted(text, minLength - 1)) this.#steps += text.length * stepsPerCharacter;
+    if (this.isExhausted) return;
+    if (isLonger(text, maxLength)) {
       this.#fault(() => `must have at most ${maxLength} characters`);
       return;
     }
-    if (minLength !== undefined && !isLonger(text, minLength - 1))
-      this.#fault(() => `must have at least ${minLength} characters`);
-    if (pattern === undefined) return;
-    this.#steps += text.length * pattern.stepsPerCharacter;
-    if (!this.isExhausted && !pattern.test(text)) this.#fault(() => `must match ${pattern.source}`);
+    if (!isLonger(text, minLength - 1)) this.#fault(() => `must have at least ${minLength} characters`);
+    if (pattern !== undefined) this.#pattern(pattern, text);
   }
 
-  #number(bounds: Bounds, value: number): void {
-    for (const { keyword, holds, words } of numberRules) {
+  #pattern({ source, stepsPerCharacter: steps, test }: Pattern, text: string): void {
+    this.#steps += text.length * steps;
+    if (!this.isExhausted && !test(text)) this.#fault(() => `must match ${source}`);
+  }
+
+  #number(bounds: Bounds, value: number | LongNumber): void {
+    for (const { keyword, holds, holdsExactly, words } of numberRules) {
       const bound = bounds[keyword] as number | undefined;
-      if (bound !== undefined && !holds(value, bound)) this.#fault(() => `must be ${words} ${bound}`);
+      if (bound === undefined) continue;
+      const isMet = typeof value === "number" ? holds(value, bound) : holdsExactly(value, bound);
+      if (!isMet) this.#fault(() => `must be ${words} ${bound}`);
     }
   }
 
@@ -121,7 +137,7 @@ class Run {
     if (items !== undefined) this.#items(items, list);
     if (bounds.uniqueItems !== true || this.#faults > faults) return;
     this.#steps += list.length;
-    if (new Set(list).size < list.length) this.#fault(() => "must have no item twice");
+    if (new Set(list.map(identityOf)).size < list.length) this.#fault(() => "must have no item twice");
   }
 
   #items(items: SchemaNode, list: readonly unknown[]): void {
@@ -132,14 +148,20 @@ class Run {
   }
 
   #object(node: SchemaNode, object: Plain): void {
-    for (const name of node.required) {
-      if (!Object.hasOwn(object, name)) this.#fault(() => "is required", name);
-    }
+    this.#names(node, object);
     for (const [name, schema] of node.properties ?? []) {
       if (this.#hasEnded) return;
       if (Object.hasOwn(object, name)) this.#member(schema, object[name], name);
     }
     if (node.additional !== true) this.#others(node, node.additional, object);
+  }
+
+  #names({ required, properties }: SchemaNode, object: Plain): void {
+    this.#steps += (required.length + (properties?.size ?? 0)) * stepsPerName;
+    for (const name of required) {
+      if (this.#hasEnded) return;
+      if (!Object.hasOwn(object, name)) this.#fault(() => "is required", name);
+    }
   }
 
   #others({ properties, bounds }: SchemaNode, additional: SchemaNode | false, object: Plain): void {
@@ -198,32 +220,26 @@ class Run {
 
 type Plain = Readonly<Record<string, unknown>>;
 
-function isOfType(value: unknown, types: number): boolean {
-  if (typeof value === "string") return (types & typeBits.string) !== 0;
-  if (typeof value === "boolean") return (types & typeBits.boolean) !== 0;
-  if (typeof value === "object") return (types & structureBit(value)) !== 0;
-  return (types & typeBits.number) !== 0 || ((types & typeBits.integer) !== 0 && Number.isInteger(value));
+/** Equal items of a list have the same identity. A text never has that of a number. */
+function identityOf(item: unknown): unknown {
+  return item instanceof LongNumber ? `\u0000${item.key}` : item;
 }
 
-function structureBit(value: unknown): number {
-  if (value === null) return typeBits.null;
-  return Array.isArray(value) ? typeBits.array : typeBits.object;
+/** True if {@link isLonger} looks at each character. */
+function isCounted({ length: units }: string, length: number): boolean {
+  return units > length && units <= length * unitsPerCharacterMax;
 }
 
 /** True for a text of more characters, which JSON Schema counts as code points. */
 function isLonger(text: string, length: number): boolean {
   if (text.length <= length) return false;
+  if (text.length > length * unitsPerCharacterMax) return true;
   let rest = length;
   for (const _character of text) {
     rest -= 1;
     if (rest < 0) return true;
   }
   return false;
-}
-
-function typeWords(types: number): string {
-  const names = Object.entries(typeBits).flatMap(([name, bit]) => ((types & bit) === 0 ? [] : [name]));
-  return `of type ${names.join(" or ")}`;
 }
 
 function shown(values: ReadonlySet<Scalar>): string {

@@ -1,4 +1,4 @@
-import { exactNumber, type ExactNumber } from "./exact-number.ts";
+import { exactNumber, type ExactNumber } from "../../crds/event-schema/exact-number.ts";
 
 /** A value of a JSON text. */
 export interface JsonValue {

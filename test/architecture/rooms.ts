@@ -74,7 +74,7 @@ const table = `
   runtime/tracing/ < limits/ network/
   runtime/pods/
   runtime/errors/ < api/
-  runtime/json/ < errors/
+  runtime/json/ < crds/ errors/
   runtime/version.ts
   runtime/config/yaml/
   runtime/config/settings/ < crds/ config/yaml/
@@ -260,7 +260,7 @@ const table = `
       prometheus/ preview/ program/ cli/command-line/ cli/api/
   cli/metrics/ < api/ crds/ metrics/request/ cli/command-line/ cli/api/ cli/configuration/
   cli/webhooks/ <
-      api/ crds/ webhooks/events/ webhooks/history/ metrics/request/ cli/command-line/ cli/api/ cli/configuration/
+      api/ crds/ json/ webhooks/events/ webhooks/history/ metrics/request/ cli/command-line/ cli/api/ cli/configuration/
   cli/partner/ <
       api/ crds/ version.ts webhooks/events/ webhooks/signing/ recipient/ webhooks/settlement/ webhooks/sending/
       cli/command-line/ cli/api/ cli/webhooks/

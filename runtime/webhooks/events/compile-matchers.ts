@@ -1,5 +1,5 @@
 import type { EventMatcherConfig } from "../../../crds/config.ts";
-import { compareNumbers, exactNumber, type ExactNumber } from "../../json/exact-number.ts";
+import { compareNumbers, exactNumber, type ExactNumber } from "../../../crds/event-schema/exact-number.ts";
 import { numberOf, pointerTree, valuesAt, type JsonValue, type JsonPointers } from "../../json/json-pointers.ts";
 
 /** Reads a value of an event by its JSON pointer; undefined if it is missing. */

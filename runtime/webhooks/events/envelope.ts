@@ -32,6 +32,8 @@ export interface ValidEnvelope {
   readonly envelope: Envelope;
   /** Exactly as received. */
   readonly bytes: Uint8Array;
+  /** True if a double would round a number of it, so that `envelope` has another number. */
+  readonly hasLongNumbers: boolean;
 }
 
 /** Prefix of the ids of operational events. Producers must not use it, because ids are unique in the installation. */
@@ -151,12 +153,13 @@ export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): Vali
   const source = eventText(bytes);
   const fields = parseObject(source);
   const search = searchPersonalData(rules, typeOf(fields));
-  const problems = [...fieldProblems(fields), ...shapeProblems(source, search)].slice(0, problemsMax);
+  const { problems: shape, hasLongNumbers } = shapeOf(source, search);
+  const problems = [...fieldProblems(fields), ...shape].slice(0, problemsMax);
   if (problems.length > 0)
     throw new ApiError("invalid_envelope", "The event envelope is not valid", { errors: problems });
   const { findings } = search;
   if (findings.length > 0) throw new ApiError("personal_data", "The event carries personal data", { errors: findings });
-  return { envelope: readFields(fields as EventEnvelope), bytes };
+  return { envelope: readFields(fields as EventEnvelope), bytes, hasLongNumbers };
 }
 
 /** Created once, because its creation costs more than the decoding of an event. */
@@ -210,7 +213,7 @@ function fieldProblems(fields: object): readonly FieldError[] {
  * Finds problems that `JSON.parse` hides: depth, repeated names, and values that parsers read differently. The search
  * for personal data runs in the same walk, which halves the cost.
  */
-function shapeProblems(source: string, search: PersonalDataSearch): readonly FieldError[] {
+function shapeOf(source: string, search: PersonalDataSearch) {
   const problems: FieldError[] = [];
   const unportable = searchUnportable((problem) => problems.push(problem));
   const isShallow = walkJson(source, eventDepthMax, {
@@ -231,7 +234,7 @@ function shapeProblems(source: string, search: PersonalDataSearch): readonly Fie
   });
   const detail = `The object is nested deeper than ${eventDepthMax} levels; send a flatter object`;
   if (!isShallow) problems.push({ field: "data", code: "too_deep", detail });
-  return problems;
+  return { problems, hasLongNumbers: unportable.hasLongNumbers() };
 }
 
 function readFields({ event_id, type, version, ts, producer, tenant, data }: EventEnvelope): Envelope {

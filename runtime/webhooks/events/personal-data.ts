@@ -1,3 +1,4 @@
+import { isLongNumber } from "../../../crds/event-schema/long-number.ts";
 import type { PersonalDataSettings } from "../../config/settings/settings.ts";
 import type { FieldError } from "../../errors/api-error.ts";
 import { hasCardNumber } from "./card-numbers.ts";
@@ -148,12 +149,18 @@ function integerDigits(text: string): string {
   return Number.isSafeInteger(value) ? String(value) : "";
 }
 
+interface UnportableSearch extends Required<JsonVisitor> {
+  /** Whether a double would round a number that was visited. */
+  readonly hasLongNumbers: () => boolean;
+}
+
 /**
  * Reports numbers and strings that JSON allows but parsers read differently, so that every recipient reads the same
  * value. A number beyond the range of a double is an infinity in one language and an error in another. Half of a
  * surrogate pair has no UTF-8: some parsers replace it. Source: RFC 7493 §2.1 and §2.2, RFC 8259 §8.2.
  */
-export function searchUnportable(report: (problem: FieldError) => void): Required<JsonVisitor> {
+export function searchUnportable(report: (problem: FieldError) => void): UnportableSearch {
+  let hasLong = false;
   const checkText = (text: string, pathOf: PathOf): void => {
     if (text.isWellFormed()) return;
     const detail = "The string contains an unpaired surrogate, which UTF-8 cannot encode; send complete characters";
@@ -162,7 +169,9 @@ export function searchUnportable(report: (problem: FieldError) => void): Require
   return {
     member: checkText,
     string: checkText,
+    hasLongNumbers: () => hasLong,
     number: (digits, pathOf) => {
+      hasLong ||= isLongNumber(digits);
       if (isFiniteDouble(digits)) return;
       const detail = "The number exceeds the range of an IEEE 754 double; send it as a string";
       report({ field: fieldPath(pathOf()), code: "number_too_large", detail });

@@ -10,8 +10,9 @@ import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { DeliverySpans, IngestSpan } from "../telemetry/delivery-spans.ts";
 import { parseEnvelope, type Envelope, type ValidEnvelope, isOwnType } from "../events/envelope.ts";
 import { personalDataRules } from "../events/personal-data.ts";
-import type { EventContracts } from "./event-contracts.ts";
+import { type EventContracts, exactEnvelope } from "./event-contracts.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
+import { TurnBudget } from "./turn-budget.ts";
 import { eventHash } from "../ids.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
@@ -30,7 +31,6 @@ export interface IngestResponse {
   /** True when the same event was stored before. */
   readonly duplicate: boolean;
 }
-
 interface IngestDeps {
   readonly events: EventsStream;
   readonly personalData: PersonalDataSettings;
@@ -72,16 +72,15 @@ export interface EncodedEvent {
 }
 
 const giveUpAfterMsDefault = 4_000;
-const inFlightMax = 2_048;
-const bytesInFlightMax = 64 * 1024 * 1024;
-const retryAfterSeconds = 1;
+const limits = { giveUpAfterMs: giveUpAfterMsDefault };
+const [inFlightMax, bytesInFlightMax] = [2_048, 64 * 1024 * 1024];
 /** A full stream shrinks as its events age, not within a second. */
-const retryAfterFullSeconds = 30;
+const [retryAfterSeconds, retryAfterFullSeconds] = [1, 30];
 
 export function createIngest(deps: IngestDeps): Ingest {
   const admit = createAdmission(deps.isConnected, deps.isFull ?? (() => false));
   const { metrics, spans, idForms = [] } = deps;
-  const rules = personalDataRules(deps.personalData);
+  const [rules, turn] = [personalDataRules(deps.personalData), new TurnBudget()];
   return async (source, caller) => {
     const span = spans.ingest(caller.traceparent);
     let envelope: Envelope | undefined;
@@ -91,10 +90,13 @@ export function createIngest(deps: IngestDeps): Ingest {
     };
     const { decode, describe } = encodedOf(source);
     try {
+      while (turn.isSpent) await turn.next;
       const bytes = decode();
       const valid = parseEnvelope(bytes, rules);
+      turn.spendBytes(bytes.byteLength);
       checkCaller(valid.envelope, caller, idForms);
-      if (deps.contracts?.areNeeded === true) deps.contracts.check(valid.envelope);
+      while (turn.isSpent) await turn.next;
+      if (deps.contracts?.areNeeded === true) deps.contracts.check(exactEnvelope(valid), (steps) => turn.spend(steps));
       ({ envelope } = valid);
       const response = await admit(bytes.byteLength, () => store(deps, valid, span));
       end(response.duplicate ? "duplicate" : "stored");
@@ -124,9 +126,8 @@ export function createCheckEvent(deps: Omit<IngestDeps, "isConnected" | "nonce" 
     try {
       const valid = parseEnvelope(decode(), rules);
       checkCaller(valid.envelope, caller, deps.idForms ?? []);
-      deps.contracts?.judge(valid.envelope);
-      const giveUpAfterMs = giveUpAfterMsDefault;
-      const known = await retryUntilReply(() => readKnown(deps.events, valid.envelope), { giveUpAfterMs });
+      deps.contracts?.judge(exactEnvelope(valid));
+      const known = await retryUntilReply(() => readKnown(deps.events, valid.envelope), limits);
       return { ...valid, isDuplicate: known !== undefined && responseFor(known, valid).duplicate };
     } catch (error) {
       throw describe(apiErrorOf(error));

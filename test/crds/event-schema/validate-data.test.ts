@@ -91,6 +91,19 @@ describe("validateData", () => {
     expect(validateData(rootOf(texts), { a: many }).map(({ detail }) => detail)).toEqual(steps);
   });
 
+  test("counts declared names that objects lack, and characters", () => {
+    const steps = ["the data needs more than 40000 steps to validate; send a smaller event"];
+    const detailsOf = (schema: object, a: unknown) =>
+      validateData(rootOf({ type: "object", properties: { a: schema } }), { a }).map(({ detail }) => detail);
+    const properties = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`p${index}`, {}]));
+    const objects = Array.from({ length: 400 }, () => ({}));
+    expect(detailsOf({ items: { type: "object", properties } }, objects)).toEqual(steps);
+    expect(detailsOf({ items: { type: "object", properties } }, objects.slice(0, 300))).toEqual([]);
+    const anyOf = Array.from({ length: 100 }, () => ({ maxLength: 9_999 }));
+    expect(detailsOf({ anyOf }, "😀".repeat(9_999))).toEqual([]);
+    expect(detailsOf({ anyOf }, "😀".repeat(9_000) + "a".repeat(1_000))).toEqual(steps);
+  });
+
   test("agrees with Ajv on random schemas and data", () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     let valid = 0;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { compareNumbers, exactNumber } from "../../../runtime/json/exact-number.ts";
+import { compareNumbers, exactNumber } from "../../../crds/event-schema/exact-number.ts";
 
 const compare = (one: string, other: string): number => Math.sign(compareNumbers(exactNumber(one), exactNumber(other)));
 
