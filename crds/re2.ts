@@ -29,12 +29,18 @@ const groupNames = /(?<open>\(\?P?<)[A-Za-z0-9_]+>/gu;
  * and lower case.
  */
 export function isRe2(expression: string): boolean {
-  for (const { groups } of expression.matchAll(escapes))
-    if (groups?.["name"] !== undefined && !unicodeNames.has(groups["name"])) return false;
+  if (hasOtherNames(expression)) return false;
   // Go allows two groups of one name and `[:` at the end of a class, and re2js neither.
   let groups = 0;
   const unique = withoutOpenNames(expression).replaceAll(groupNames, (_, open: string) => `${open}g${(groups += 1)}>`);
-  return compiles(unique) && compiles(`^(?s:${unique})$`);
+  return compiledOrNone(unique) !== undefined && compiledOrNone(`^(?s:${unique})$`) !== undefined;
+}
+
+/** True for a name of a Unicode class that only some versions support. */
+function hasOtherNames(expression: string): boolean {
+  return [...expression.matchAll(escapes)].some(
+    ({ groups }) => groups?.["name"] !== undefined && !unicodeNames.has(groups["name"]),
+  );
 }
 
 /** The same expression with another spelling of `[:` where a class ends after it and no `:]` follows. */
@@ -70,19 +76,23 @@ export function compileRe2(expression: string): Re2Program {
   return load().RE2JS.compile(expression);
 }
 
+/** Compiles any text; undefined for one that is no expression or that only some versions support. */
+export function re2ProgramOf(expression: string): Re2Program | undefined {
+  return hasOtherNames(expression) ? undefined : compiledOrNone(expression);
+}
+
 /** The package takes 13 MB, so a program loads it with its first expression. */
 function load(): typeof Re2js {
   const { createRequire } = process.getBuiltinModule("node:module");
   return createRequire(import.meta.url)("re2js") as typeof Re2js;
 }
 
-function compiles(expression: string): boolean {
+function compiledOrNone(expression: string): Re2Program | undefined {
   const { RE2JS, RE2JSException } = load();
   try {
-    RE2JS.compile(expression);
-    return true;
+    return RE2JS.compile(expression);
   } catch (error) {
-    if (error instanceof RE2JSException) return false;
+    if (error instanceof RE2JSException) return undefined;
     throw error;
   }
 }

@@ -7,6 +7,12 @@ import { type PlacedRule, rule, rulesAt } from "./cel-rule.ts";
 
 const versionsMax = 200;
 
+/** The compilation of so many patterns takes a third of a second at most. */
+const programsMax = 256;
+const tooManyPrograms =
+  `a catalog has at most ${programsMax} different patterns with groups or several open repetitions; anchor them and ` +
+  "repeat once, or divide the catalog";
+
 /** The CEL rules of EventCatalog. */
 export const eventCatalogRules: readonly PlacedRule[] = [
   ...rulesAt<readonly EventCatalogType[]>("spec.types", [
@@ -47,9 +53,13 @@ export const eventCatalogRules: readonly PlacedRule[] = [
  * sensitive fields that no version declares. The operator and the offline checks report them; the API server does not.
  */
 export function eventSchemaProblems({ types }: EventCatalogSpec): readonly FieldProblem[] {
+  const programs = new Set<string>();
   return types.flatMap((one, index) => {
     const at = `spec.types[${index}]`;
+    if (programs.size > programsMax) return [];
     const parsed = one.versions.map(({ schema }) => parseSchema(schema));
+    for (const schema of parsed) for (const program of schema.programs ?? []) programs.add(program);
+    if (programs.size > programsMax) return [invalid(at, tooManyPrograms)];
     const problems = one.versions.flatMap((version, place) =>
       versionProblems(version, parsed[place], `${at}.versions[${place}]`),
     );

@@ -1,4 +1,3 @@
-import { isRe2 } from "../re2.ts";
 import {
   annotations,
   boundRules,
@@ -27,21 +26,20 @@ import { isSimplePattern, patternOf, programSizeOf } from "./pattern.ts";
 
 /** Bytes of a schema as compact JSON. */
 export const schemaBytesMax = 32 * 1024;
-/** Schemas within schemas, a `$ref` counted as its target. */
+/** Levels, a `$ref` counted as its target. */
 const schemaDepthMax = 16;
 /** The compilation of so many patterns takes some milliseconds, once. */
-const programsMax = 16;
-const programSizeMax = 512;
-/** Characters of a text that a pattern which is not simple matches. */
-const matchedLengthMax = 1_024;
-const problemsMax = 20;
+const [programsMax, programSizeMax] = [16, 512];
+/** Characters of a text that a pattern which is not simple matches; problems. */
+const [matchedLengthMax, problemsMax] = [1_024, 20];
 
 const draft = "https://json-schema.org/draft/2020-12/schema";
 
-/** A parsed schema, or what is wrong with it; never both. */
-export type ParsedSchema =
+/** A parsed schema, or its faults; never both. `programs` are its patterns that are not simple. */
+export type ParsedSchema = { readonly programs?: ReadonlySet<string> } & (
   | { readonly root: SchemaNode; readonly problems: readonly [] }
-  | { readonly root?: undefined; readonly problems: readonly PointerProblem[] };
+  | { readonly root?: undefined; readonly problems: readonly PointerProblem[] }
+);
 
 /** Parses a schema and checks that it has the permitted keywords only, in their permitted forms. */
 export function parseSchema(schema: Plain): ParsedSchema {
@@ -50,16 +48,17 @@ export function parseSchema(schema: Plain): ParsedSchema {
     return { problems: [{ pointer: "", detail: `a schema has at most ${schemaBytesMax} bytes, not ${bytes}` }] };
   const parser = new Parser(schema);
   const root = parser.root();
-  const problems = parser.problems.slice(0, problemsMax);
-  return problems.length === 0 ? { root, problems: [] } : { problems };
+  const [problems, { programs }] = [parser.problems.slice(0, problemsMax), parser];
+  return problems.length === 0 ? { root, problems: [], programs } : { problems, programs };
 }
 
 class Parser {
   readonly problems: PointerProblem[] = [];
+  /** Patterns that are not simple. */
+  readonly programs = new Set<string>();
   readonly #document: Plain;
   readonly #definitions = new Map<string, SchemaNode>();
   readonly #open = new Set<string>();
-  readonly #programs = new Set<string>();
 
   constructor(document: Plain) {
     this.#document = document;
@@ -171,14 +170,17 @@ class Parser {
     if (source === undefined) return undefined;
     const at = below(pointer, "pattern");
     if (isSimplePattern(source)) return patternOf(source);
-    if (!isRe2(source)) {
+    this.programs.add(source);
+    if (this.programs.size > programsMax) {
+      this.#fault(at, `a schema has at most ${programsMax} patterns with groups or several open repetitions`);
+      return undefined;
+    }
+    const size = programSizeOf(source);
+    if (size === undefined) {
       this.#fault(at, "the pattern must be an RE2 expression, which has no look-around and no back-references");
       return undefined;
     }
-    if (programSizeOf(source) > programSizeMax) this.#fault(at, "the pattern is too large; repeat less");
-    this.#programs.add(source);
-    if (this.#programs.size > programsMax)
-      this.#fault(at, `a schema has at most ${programsMax} patterns with groups or several open repetitions`);
+    if (size > programSizeMax) this.#fault(at, "the pattern is too large; repeat less");
     if (!isWhole(schema["maxLength"], 0) || Number(schema["maxLength"]) > matchedLengthMax)
       this.#fault(at, `this pattern needs a maxLength of at most ${matchedLengthMax} next to it`);
     return patternOf(source);

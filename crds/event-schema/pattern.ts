@@ -1,4 +1,4 @@
-import { compileRe2, type Re2Program } from "../re2.ts";
+import { compileRe2, re2ProgramOf, type Re2Program } from "../re2.ts";
 
 /** A regular expression whose matching takes time linear in the text. */
 export interface Pattern {
@@ -23,9 +23,12 @@ const simple = new RegExp(`^\\^(?:${fixedAtom})*(?:${openAtom}(?:${simpleAtom})*
 const stepsPerInstruction = 1 / 64;
 const stepsPerAtom = 1 / 64;
 
+/** The engine repeats an atom in its program, so a long pattern takes long to compile. */
+const simpleCharactersMax = 256;
+
 /** True for a pattern that needs no engine of its own. */
 export function isSimplePattern(source: string): boolean {
-  if (!simple.test(source)) return false;
+  if (source.length > simpleCharactersMax || !simple.test(source)) return false;
   try {
     return new RegExp(source, "u").test("") || true;
   } catch {
@@ -54,7 +57,7 @@ export function patternOf(source: string): Pattern {
   };
 }
 
-/** Number of instructions of a pattern that is not simple. */
-export function programSizeOf(source: string): number {
-  return compileRe2(source).programSize();
+/** Number of instructions of a pattern that is not simple; undefined for one that is no RE2 expression. */
+export function programSizeOf(source: string): number | undefined {
+  return re2ProgramOf(source)?.programSize();
 }

@@ -66,6 +66,25 @@ describe("a catalog of events", () => {
     expect(config.eventCatalogs).toEqual(first.eventCatalogs);
   });
 
+  test("with a pattern that the engine cannot compile is Invalid, and stops no other object", () => {
+    const text = { type: "string", maxLength: 9, pattern: "(?P<a>x)(?P<a>y)" };
+    const { result } = after(undefined, { [`${at}.schema`]: object({ id: text }), [`${at}.examples`]: [] }, 1);
+    expect(result?.accepted.reason).toBe("Invalid");
+  });
+
+  test("with more than 256 patterns that are not simple is Invalid", () => {
+    const versions = Array.from({ length: 20 }, (_, index) => {
+      const names = Array.from({ length: 13 }, (_one, place) => `(a|b)${index}_${place}c*d*`);
+      const text = (pattern: string) => ({ type: "string", maxLength: 9, pattern });
+      const schema = object(Object.fromEntries(names.map((pattern, place) => [`p${place}`, text(pattern)])));
+      return { version: `2026-01-${index + 10}`, schema };
+    });
+    const accepted = (count: number) =>
+      after(undefined, { "types[0].versions": versions.slice(0, count) }, 1).result?.accepted.message;
+    expect(accepted(19)).not.toContain("patterns");
+    expect(accepted(20)).toContain("spec.types[0]: a catalog has at most 256 different patterns");
+  });
+
   test("with an example that its schema rejects is Invalid", () => {
     const { result } = after(first, { [`${at}.examples`]: [{ id: 1 }] });
     expect(result?.accepted.message).toBe("spec.types[0].versions[0].examples[0]: /id: must be of type string");

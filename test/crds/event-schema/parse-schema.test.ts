@@ -181,3 +181,12 @@ test.each<readonly [says: string, schema: unknown, pointer: string | undefined]>
 ])("unknownKeyword finds %s", (_says, schema, pointer) => {
   expect(unknownKeyword(schema)).toBe(pointer);
 });
+
+test.each(["(?P<a>x)(?P<a>y)", "[a[:]+b+c+", "(a", "[b-a]", String.raw`(?=a)`, String.raw`(a)\1`])(
+  "a pattern that the engine cannot compile is a problem, not an exception: %s",
+  (pattern) => {
+    const text = { type: "string", maxLength: 9, pattern };
+    const { problems } = parseSchema({ type: "object", properties: { a: text } });
+    expect(problems.map(({ detail }) => detail)).toEqual([expect.stringContaining("must be an RE2 expression")]);
+  },
+);
