@@ -114,3 +114,51 @@ export function placed(field: string, { pointer, detail }: PointerProblem): Fiel
 function invalid(field: string, message: string): FieldProblem {
   return { field, reason: "Invalid", message };
 }
+
+const [warningsMax, shownMax] = [20, 64];
+
+/** Warnings for schemas that are valid but accept nothing at some place, which is probably a mistake. */
+export function contradictionWarnings({ types }: EventCatalogSpec): readonly string[] {
+  const all = types.flatMap(({ type, versions }) =>
+    versions.flatMap(({ version, schema }) => {
+      const { root } = parseSchema(schema);
+      const found = root === undefined ? [] : [...nodesBelow(root)].flatMap(contradictionsOf);
+      return found.map(({ pointer, detail }) => `schema of version ${version} of ${type}: ${pointer}: ${detail}`);
+    }),
+  );
+  return all.slice(0, warningsMax);
+}
+
+/** A schema and all schemas within it, each once. */
+function nodesBelow(root: SchemaNode): ReadonlySet<SchemaNode> {
+  const nodes = new Set([root]);
+  // A set also iterates over what is added on the way.
+  for (const { properties, items, additional, allOf = [], anyOf = [], oneOf = [] } of nodes)
+    for (const one of [...(properties?.values() ?? []), ...allOf, ...anyOf, ...oneOf, items, additional])
+      if (typeof one === "object") nodes.add(one);
+  return nodes;
+}
+
+function contradictionsOf(node: SchemaNode): readonly PointerProblem[] {
+  const { pointer, bounds, values = new Set() } = node;
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = bounds;
+  const pairs = [
+    ["minLength", "maxLength", Number(bounds.minLength) > Number(bounds.maxLength)],
+    ["minItems", "maxItems", Number(bounds.minItems) > Number(bounds.maxItems)],
+    ["minProperties", "maxProperties", Number(bounds.minProperties) > Number(bounds.maxProperties)],
+    ["minimum", "maximum", Number(minimum) > Number(maximum)],
+    ["exclusiveMinimum", "maximum", Number(exclusiveMinimum) >= Number(maximum)],
+    ["minimum", "exclusiveMaximum", Number(minimum) >= Number(exclusiveMaximum)],
+    ["exclusiveMinimum", "exclusiveMaximum", Number(exclusiveMinimum) >= Number(exclusiveMaximum)],
+  ] as const;
+  const empty = pairs.filter(([, , isEmpty]) => isEmpty);
+  const rejected = [...values].filter((value) => validateData(node, value).length > 0);
+  const words = rejected.length === values.size ? "no value is valid" : "this value is never valid";
+  return [
+    ...empty.map(([min, max]) => ({ pointer, detail: `no value is between ${min} and ${max}` })),
+    ...rejected.slice(0, 1).map((value) => ({
+      pointer,
+      detail: `other keywords reject ${JSON.stringify(value).slice(0, shownMax)} of the enumeration or constant: ${words}`,
+    })),
+  ];
+}

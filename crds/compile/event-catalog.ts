@@ -1,3 +1,4 @@
+import { contradictionWarnings } from "../checks/event-catalog.ts";
 import { declarableTypes } from "../checks/permissions.ts";
 import type { EventCatalogConfig, EventTypeConfig, EventVersionConfig } from "../config.ts";
 import type { ConfigPart } from "../part.ts";
@@ -69,9 +70,9 @@ export function permittedTypes(part: EventCatalogPart, policy: InstallationPolic
   return withoutTypes(part, (type) => !isPermitted(type) || former.has(type), part);
 }
 
-/** Warnings for versions that end. */
+/** Warnings for versions that end, and for schemas that accept nothing at some place. */
 export function eventCatalogWarnings({ spec }: EventCatalog): readonly string[] {
-  return spec.types.flatMap(({ type, versions }) =>
+  const ending = spec.types.flatMap(({ type, versions }) =>
     versions
       .filter(({ state }) => state === "Deprecated")
       .map(({ version, deprecatedAt, sunsetAt }) => {
@@ -79,4 +80,5 @@ export function eventCatalogWarnings({ spec }: EventCatalog): readonly string[] 
         return `version ${version} of ${type} is deprecated since ${deprecatedAt}; ${end}`;
       }),
   );
+  return [...ending, ...contradictionWarnings(spec)];
 }

@@ -113,6 +113,34 @@ describe("a catalog of events", () => {
     expect(after(undefined, sensitive("/account/iban"), 1).result?.accepted.reason).toBe("Accepted");
   });
 
+  test.each<readonly [says: string, schema: object, warning: string | undefined]>([
+    ["an empty range", { minimum: 3, maximum: 2 }, "no value is between minimum and maximum"],
+    [
+      "an open range of one value",
+      { exclusiveMinimum: 2, maximum: 2 },
+      "no value is between exclusiveMinimum and maximum",
+    ],
+    ["a range of one value", { minimum: 2, maximum: 2 }, undefined],
+    ["lengths the wrong way round", { minLength: 9, maxLength: 8 }, "no value is between minLength and maxLength"],
+    [
+      "an enumeration of another type",
+      { type: "string", enum: [1, 2] },
+      "other keywords reject 1 of the enumeration or constant: no value is valid",
+    ],
+    [
+      "a value that is too long",
+      { type: "string", enum: ["ok", "too long"], maxLength: 2 },
+      'other keywords reject "too long" of the enumeration or constant: this value is never valid',
+    ],
+    ["an enumeration that fits", { type: ["string", "null"], enum: ["ok", null] }, undefined],
+  ])("warns of a schema that accepts nothing: %s", (_, schema, warning) => {
+    const nested = object({ list: { type: "array", items: schema } });
+    const { result } = after(undefined, { [`${at}.schema`]: nested, [`${at}.examples`]: [] }, 1);
+    const where = "schema of version 2026-01-31 of payout.processed: /properties/list/items";
+    expect(result?.accepted.reason).toBe("Accepted");
+    expect(result?.warnings).toEqual(warning === undefined ? [] : [`${where}: ${warning}`]);
+  });
+
   test("warns of a deprecated version", () => {
     const { result } = after(first, {
       [`${at}.state`]: "Deprecated",
