@@ -41,14 +41,11 @@ export function validateData(root: SchemaNode, data: unknown, isReader = false):
 
 /** Like {@link validateData}, with its steps. */
 export function measuredValidation(root: SchemaNode, data: unknown, isReader = false): DataValidation {
-  const first = new Run(isReader, undefined);
-  if (first.run(root, data)) return { problems: [], steps: first.steps };
   const problems: PointerProblem[] = [];
-  const reporting = new Run(isReader, problems);
-  if (!first.isExhausted) reporting.run(root, data);
-  const isExhausted = first.isExhausted || reporting.isExhausted;
+  const run = new Run(isReader, problems);
+  if (run.run(root, data)) return { problems: [], steps: run.steps };
   const detail = `the data needs more than ${stepsMax} steps to validate; send a smaller event`;
-  return { problems: isExhausted ? [{ pointer: "", detail }] : problems, steps: first.steps + reporting.steps };
+  return { problems: run.isExhausted ? [{ pointer: "", detail }] : problems, steps: run.steps };
 }
 
 /** One validation. Without a list of problems it ends at the first one. */
