@@ -158,7 +158,11 @@ function contradictionsOf(node: SchemaNode): readonly PointerProblem[] {
     ...empty.map(([min, max]) => ({ pointer, detail: `no value is between ${min} and ${max}` })),
     ...rejected.slice(0, 1).map((value) => ({
       pointer,
-      detail: `other keywords reject ${JSON.stringify(value).slice(0, shownMax)} of the enumeration or constant: ${words}`,
+      detail: `other keywords reject ${shown(value)} of the enumeration or constant: ${words}`,
     })),
   ];
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value).slice(0, shownMax);
 }
