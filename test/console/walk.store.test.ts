@@ -235,7 +235,8 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(`${used.installation.url}/console/events`);
     await page.getByRole("link", { name: "Clear filters" }).waitFor({ state: "detached" });
-    expect(await page.evaluate(() => document.activeElement?.getAttribute("name"))).toBe("reason");
+    // The focus moves in a task after the change of the page.
+    await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute("name"))).toBe("reason");
 
     const address = "/dead-letters?type=payout.processed";
     await used.visitor.visit(tab, { name: "dead-letters", path: address, heading: "Dead letters", sees: [] });
@@ -245,13 +246,13 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     // Other tests may have redriven all of them.
     await panel.getByRole("button", { name: /^(?:Cancel|Close)$/u }).press("Enter");
     await panel.waitFor({ state: "detached" });
-    expect(await focused(page)).toBe("Redrive all that match");
+    await expect.poll(() => focused(page)).toBe("Redrive all that match");
     await page.getByRole("button", { name: "Apply" }).press("Enter");
     expect(await focused(page)).toBe("Apply");
     await page.getByRole("link", { name: "Clear", exact: true }).press("Enter");
     await page.waitForURL(`${used.installation.url}/console/dead-letters`);
     await page.getByRole("link", { name: "Clear", exact: true }).waitFor({ state: "detached" });
-    expect(await isInside("form.filters")).toBe(true);
+    await expect.poll(() => isInside("form.filters")).toBe(true);
     expect(await page.getByLabel("Type").inputValue()).toBe("");
 
     let isDown = true;
@@ -262,7 +263,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     isDown = false;
     await page.getByRole("button", { name: "Try again" }).press("Enter");
     await page.getByText("Class B").first().waitFor();
-    expect(await isInside(".reading")).toBe(true);
+    await expect.poll(() => isInside(".reading")).toBe(true);
 
     // The search returns the focus, also if it opens the page that is shown.
     const refill = page.getByRole("link", { name: "Cost units" }).first();
@@ -276,7 +277,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     }
     await page.getByRole("combobox", { name: "Search" }).press("Enter");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await focused(page)).toBe("Cost units");
+    await expect.poll(() => focused(page)).toBe("Cost units");
     expect(tab.faults.filter((fault) => !fault.includes("status of 503"))).toEqual([]);
     await tab.close();
   });
