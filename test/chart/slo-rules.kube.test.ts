@@ -26,6 +26,27 @@ describe("printed alert rules", () => {
     expect(await judged("promtool", ["check", "rules", "--lint=all", "--lint-fatal", file])).toBe("good");
   });
 
+  test("contain no names of Prometheus 3 that the stores have, and pass promtool's check too", async () => {
+    const catalog = await readFile("docs/examples/metric-catalog.yaml", "utf8");
+    const renamed = catalog
+      .replaceAll(/^(\s+name: )([a-z_]+_(?:total|milliseconds|seconds|lag))$/gmu, '$1"übung.$2 {\\"x\\"}"')
+      .replaceAll("label: outcome", 'label: "http.result \\"é\\""')
+      .replaceAll("environment: env", 'environment: "deployment.environment"');
+    const place = join(folder.path, "utf8-catalog.yaml");
+    await writeFile(place, renamed);
+    const { code, stdout, stderr } = await runProgram(["rules", place, "--tenant", "lumen"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(renamed.match(/übung\./gu)?.length).toBeGreaterThan(10);
+    expect(renamed).toContain("http.result");
+    expect(stdout).not.toMatch(/übung|http\.result|deployment\.environment/u);
+    const plain = join(folder.path, "plain-catalog.yaml");
+    await writeFile(plain, catalog);
+    expect(stdout).toBe((await runProgram(["rules", plain, "--tenant", "lumen"])).stdout);
+    const rules = join(folder.path, "utf8-rules.yaml");
+    await writeFile(rules, stdout);
+    expect(await judged("promtool", ["check", "rules", "--lint=all", "--lint-fatal", rules])).toBe("good");
+  });
+
   test("are in the chart's ConfigMap byte for byte, where the recipe for vmalert mounts them", async () => {
     const template = ["--show-only", "templates/monitoring/slo-rules.yaml"];
     const value = ["--set-file", `monitoring.sloRules=${file}`];
