@@ -14,7 +14,7 @@ export function storeMaterialIdsOf({ prometheus, peer }: StoreConfig): readonly 
 }
 
 function credentialIdsOf(auth: (PrometheusConfig | PeerConfig)["auth"]): readonly string[] {
-  if (auth === undefined) return [];
+  if (auth === undefined || auth.kind === "awsRole") return [];
   if (auth.kind === "oauth2") return [auth.secret];
   if (auth.kind === "sigv4") return Object.values(auth.keys);
   return auth.kind === "basic" ? [auth.username, auth.password] : [auth.token];

@@ -13,6 +13,8 @@ export interface NamespaceGrant {
   readonly producers: readonly string[];
   /** Hosts of store URLs, without the port; `*.example.com` is every name below `example.com`. */
   readonly storeHosts: readonly string[];
+  /** ARNs of AWS roles that catalogs may assume for their stores. */
+  readonly awsRoles: readonly string[];
   /** Metric ids of catalogs; `shop_*` is every id that begins with `shop_`. */
   readonly metrics: readonly string[];
   /** Event types of event catalogs; `payout.*` is every type that begins with `payout.`. */
@@ -33,6 +35,7 @@ export const allowAll: InstallationPolicy = {
       tenants: ["*"],
       producers: ["*"],
       storeHosts: ["*"],
+      awsRoles: ["*"],
       metrics: ["*"],
       eventTypes: ["*"],
       clients: ["*"],
@@ -49,6 +52,7 @@ export function grantOf(policy: InstallationPolicy, namespace: string): Omit<Nam
     tenants: grants.flatMap(({ tenants }) => tenants),
     producers: grants.flatMap(({ producers }) => producers),
     storeHosts: grants.flatMap(({ storeHosts }) => storeHosts),
+    awsRoles: grants.flatMap(({ awsRoles }) => awsRoles),
     metrics: grants.flatMap(({ metrics }) => metrics),
     eventTypes: grants.flatMap(({ eventTypes }) => eventTypes),
     clients: grants.flatMap(({ clients }) => clients),

@@ -3,7 +3,8 @@ export type StoreCredentials =
   | { readonly kind: "basic"; readonly username: string; readonly password: string }
   | { readonly kind: "bearer"; readonly token: string }
   | StoreOAuth2Config
-  | AwsSigningConfig;
+  | AwsSigningConfig
+  | AwsRoleConfig;
 
 /** Signatures of AWS, version 4. */
 export interface AwsSigningConfig {
@@ -15,6 +16,14 @@ export interface AwsSigningConfig {
     readonly secretAccessKey: string;
     readonly sessionToken?: string;
   };
+}
+
+/** Signatures of AWS by temporary keys of a role, which the runtime assumes with its web identity. */
+export interface AwsRoleConfig {
+  readonly kind: "awsRole";
+  /** Of the store. */
+  readonly region: string;
+  readonly roleArn: string;
 }
 
 /** Client credentials for a store. */

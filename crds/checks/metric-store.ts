@@ -5,6 +5,7 @@ import type {
   MetricCatalogStorePeerAuth,
   MetricCatalogStorePrometheus,
   MetricCatalogStorePrometheusAuth,
+  MetricCatalogStorePrometheusAuthSigv4,
 } from "../types/metric-catalog.ts";
 import { differentNames, noMessageHeader } from "./headers.ts";
 import { type PlacedRule, rule, type Rule, rulesAt, unless } from "./cel-rule.ts";
@@ -119,6 +120,12 @@ export const metricStoreRules: readonly PlacedRule[] = [
       "auth must have exactly one of basic, bearer, oauth2 and sigv4",
       ({ basic, bearer, oauth2, sigv4 }) =>
         [basic, bearer, oauth2, sigv4].filter((one) => one !== undefined).length === 1,
+    ),
+  ]),
+  ...rulesAt<MetricCatalogStorePrometheusAuthSigv4>("spec.stores[].prometheus.auth.sigv4", [
+    rule(
+      "sigv4 must have exactly one of secretRef and webIdentity",
+      ({ secretRef, webIdentity }) => (secretRef === undefined) !== (webIdentity === undefined),
     ),
   ]),
 ];

@@ -75,10 +75,14 @@ interface StoreNames {
 
 interface ServerNames {
   readonly url: string;
-  readonly auth?: { readonly oauth2?: { readonly tokenUrl: string } };
+  readonly auth?: {
+    readonly oauth2?: { readonly tokenUrl: string };
+    readonly sigv4?: { readonly webIdentity?: { readonly roleArn: string } };
+  };
 }
 
 function asWritten({ url, auth }: Pick<PeerConfig | PrometheusConfig, "url" | "auth">): ServerNames {
+  if (auth?.kind === "awsRole") return { url, auth: { sigv4: { webIdentity: auth } } };
   return { url, auth: auth?.kind === "oauth2" ? { oauth2: auth } : {} };
 }
 
@@ -135,8 +139,14 @@ function storeProblems(stores: readonly StoreNames[], grant: Grant): readonly Fi
     return [
       ...storeUrlProblems(`${at}.url`, url, grant),
       ...(tokenUrl === undefined ? [] : storeUrlProblems(`${at}.auth.oauth2.tokenUrl`, tokenUrl, grant)),
+      ...roleProblems(prometheus, `${at}.auth.sigv4.webIdentity.roleArn`, grant),
     ];
   });
+}
+
+function roleProblems(store: ServerNames | undefined, field: string, grant: Grant): readonly FieldProblem[] {
+  const { roleArn } = store?.auth?.sigv4?.webIdentity ?? {};
+  return roleArn === undefined ? [] : unnamed(grant.awsRoles, [roleArn], field, "AWS role");
 }
 
 function storeUrlProblems(field: string, url: string, { storeHosts }: Grant): readonly FieldProblem[] {

@@ -10,7 +10,7 @@ import {
   type StoreConfig,
   type SubscriptionConfig,
 } from "../config.ts";
-import type { StoreOAuth2Config } from "../store-credentials.ts";
+import type { AwsRoleConfig, StoreOAuth2Config } from "../store-credentials.ts";
 import { contains, parseCidr } from "../networks.ts";
 import type { NamespaceGrant } from "../policy.ts";
 import type {
@@ -158,7 +158,8 @@ function withoutReferences({ schemaVersion, stores, metrics, slos }: CatalogConf
 function storeWithout({ prometheus, peer, ...place }: StoreConfig): object {
   if (peer === undefined) {
     const { auth, tls, ...rest } = prometheus;
-    const issued = auth?.kind === "oauth2" ? { auth: authWithout(auth) } : {};
+    const isNamed = auth?.kind === "oauth2" || auth?.kind === "awsRole";
+    const issued = isNamed ? { auth: authWithout(auth) } : {};
     return { ...place, prometheus: { ...rest, ...issued, serverName: tls?.serverName } };
   }
   const { auth, tls, ...rest } = peer;
@@ -166,6 +167,7 @@ function storeWithout({ prometheus, peer, ...place }: StoreConfig): object {
 }
 
 /** The address and the identity of credentials are part of the catalog. */
-function authWithout(auth: PeerConfig["auth"] | StoreOAuth2Config): object {
+function authWithout(auth: PeerConfig["auth"] | StoreOAuth2Config | AwsRoleConfig): object {
+  if (auth.kind === "awsRole") return auth;
   return auth.kind === "oauth2" ? { ...auth, secret: undefined } : { kind: auth.kind };
 }

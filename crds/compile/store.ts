@@ -7,7 +7,7 @@ import {
   type StoreConfig,
   type StorePlace,
 } from "../config.ts";
-import type { AwsSigningConfig, PeerOAuth2Config, StoreTlsConfig } from "../store-credentials.ts";
+import type { AwsRoleConfig, AwsSigningConfig, PeerOAuth2Config, StoreTlsConfig } from "../store-credentials.ts";
 import type {
   MetricCatalogStore,
   MetricCatalogStorePeer,
@@ -138,7 +138,11 @@ function compileOAuth2(
   };
 }
 
-function compileSigning({ region }: MetricCatalogStorePrometheusAuthSigv4, material: MaterialFor): AwsSigningConfig {
+function compileSigning(
+  { region, webIdentity }: MetricCatalogStorePrometheusAuthSigv4,
+  material: MaterialFor,
+): AwsSigningConfig | AwsRoleConfig {
+  if (webIdentity !== undefined) return { kind: "awsRole", region, roleArn: webIdentity.roleArn };
   const sessionToken = material("session token");
   const keys = {
     accessKeyId: material("access key id") ?? "",

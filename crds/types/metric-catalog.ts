@@ -132,8 +132,22 @@ export interface MetricCatalogStorePrometheusAuth {
 export interface MetricCatalogStorePrometheusAuthSigv4 {
   /** AWS region of the store. */
   readonly region: string;
+  /**
+   * Role that the runtime assumes with the token of its service account. It requires metrics.webIdentity in the
+   * settings, and a policy that grants the role.
+   */
+  readonly webIdentity?: MetricCatalogStorePrometheusAuthSigv4WebIdentity;
   /** Secret in the same namespace that contains the keys. */
-  readonly secretRef: MetricCatalogStorePrometheusAuthSigv4SecretRef;
+  readonly secretRef?: MetricCatalogStorePrometheusAuthSigv4SecretRef;
+}
+
+/**
+ * Role that the runtime assumes with the token of its service account. It requires metrics.webIdentity in the settings,
+ * and a policy that grants the role.
+ */
+export interface MetricCatalogStorePrometheusAuthSigv4WebIdentity {
+  /** ARN of the role. */
+  readonly roleArn: string;
 }
 
 /** Secret in the same namespace that contains the keys. */

@@ -38,6 +38,7 @@ export const policySchema = {
             "Producers allowed in subscriptions; * is all producers, also for subscriptions without producers.",
           ),
           storeHosts: names("Hosts allowed in store URLs, without port; *.example.com is all names below example.com."),
+          awsRoles: names("ARNs of the AWS roles that stores may assume by web identity; * is all roles."),
           metrics: names(
             "Metric ids allowed in catalogs; shop_* is all ids that start with shop_. Without the list, all ids " +
               "are allowed.",
@@ -97,6 +98,7 @@ function withDefaults({ namespaces, ...grant }: GivenGrant): NamespaceGrant {
     tenants: [],
     producers: [],
     storeHosts: [],
+    awsRoles: [],
     metrics: ["*"],
     eventTypes: ["*"],
     clients: [],

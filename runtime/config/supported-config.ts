@@ -101,7 +101,7 @@ const known = {
   source: all<SourceConfig["kind"]>({ gauge: true, counter: true, ratio: true, histogram: true }),
   class: all<QueryClass>({ A: true, B: true, C: true }),
   flavour: all<StoreFlavour>({ Prometheus: true, Thanos: true, Mimir: true, VictoriaMetrics: true }),
-  credentials: all<StoreCredentials["kind"]>({ basic: true, bearer: true, oauth2: true, sigv4: true }),
+  credentials: all<StoreCredentials["kind"]>({ basic: true, bearer: true, oauth2: true, sigv4: true, awsRole: true }),
   increases: all<PeerConfig["increases"]>({ Extrapolated: true, Plain: true }),
   aggregation: all<Aggregation>({ avg: true, sum: true, min: true, max: true, p50: true, p95: true, p99: true }),
   increase: all<IncreaseKind>({ Extrapolated: true, Anchored: true }),

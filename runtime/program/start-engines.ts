@@ -73,6 +73,7 @@ export async function startEngines(
     registry,
     tracer,
     deadlineMs: settings.metrics.deadlineMs,
+    webIdentity: settings.metrics.webIdentity,
     pods: { ...messages, ...engine.pods },
     caches: plan.caches,
     checksMs,

@@ -1,7 +1,7 @@
 import { queryDeadlineMsDefault, type StoreConfig } from "../../crds/config.ts";
 import { createRunningClock, type RunningClock, waitInQueue } from "../../limits/clock.ts";
 import { exchangeAuthorized } from "./authorization/exchange-authorized.ts";
-import { authorizerOf } from "./authorization/store-token.ts";
+import { authorizerOf } from "./authorization/role-signer.ts";
 import { createPeerHttp, type MakePeerClient } from "./peer/peer-http.ts";
 import { probeStore, type StoreCapabilities } from "./prometheus/probe-store.ts";
 import { createPrometheusClient, type PrometheusClient } from "./prometheus/prometheus-client.ts";
@@ -14,18 +14,16 @@ import {
   storeRequestsMax,
 } from "./prometheus/store-http.ts";
 import { StoreError } from "./store-error.ts";
-import { type Material, secretsOf } from "./store-secrets.ts";
+import { type Material, secretsOf, type SharedAccess } from "./store-secrets.ts";
 
 /** Share of the time of a read after which a response is missing. The rest is for what precedes the request. */
 const fullShare = 0.9;
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends SharedAccess {
   readonly config: StoreConfig;
   readonly material: Material;
   /** Used for a store that is a peer. */
   readonly makePeerClient: MakePeerClient;
-  /** Bound on the reads of one query, in milliseconds. @default 1800 */
-  readonly deadlineMs?: number | undefined;
 }
 
 /**
@@ -64,7 +62,7 @@ export function connectStore(options: ConnectionOptions): StoreConnection {
   const { noted, queued, ...watched } = watchRequests(options);
   if (prometheus !== undefined) {
     const secrets = secretsOf(prometheus, material);
-    const authorizer = authorizerOf(prometheus, secrets);
+    const authorizer = authorizerOf(prometheus, secrets, options.webIdentity);
     const http = createStoreHttp(prometheus, secrets, exchangeAuthorized(authorizer));
     const clientOver = (around: Around): PrometheusClient =>
       createPrometheusClient(prometheus, (path, form, call, grid) =>

@@ -4,6 +4,22 @@ import type { AwsSigningConfig } from "../../crds/store-credentials.ts";
 /** Secret bytes by material id, base64. */
 export type Material = Readonly<Record<string, string>>;
 
+/** The identity with which the runtime assumes roles of AWS. */
+export interface WebIdentity {
+  /** File of the token, which Kubernetes replaces before it expires. */
+  readonly tokenFile: string;
+  /** URL of the Security Token Service. @default that of the store's region */
+  readonly stsUrl?: string;
+}
+
+/** What all stores of a runtime share. */
+export interface SharedAccess {
+  /** Bound on the reads of one query, in milliseconds. @default 1800 */
+  readonly deadlineMs?: number | undefined;
+  /** Identity with which roles of AWS are assumed. @default none: stores with roles fail */
+  readonly webIdentity?: WebIdentity | undefined;
+}
+
 /** The credentials for a store and the certificates of its connections. They are never logged. */
 export interface StoreSecrets {
   readonly headers: Readonly<Record<string, string>>;
@@ -39,7 +55,7 @@ function credentialsOf(
   auth: (PrometheusConfig | PeerConfig)["auth"],
   bytes: (id: string) => Buffer,
 ): Pick<StoreSecrets, "headers" | "clientSecret" | "awsKeys"> {
-  if (auth === undefined) return { headers: {} };
+  if (auth === undefined || auth.kind === "awsRole") return { headers: {} };
   if (auth.kind === "oauth2") return { headers: {}, clientSecret: bytes(auth.secret).toString("utf8") };
   if (auth.kind === "sigv4") return { headers: {}, awsKeys: awsKeysOf(auth, bytes) };
   if (auth.kind === "bearer") return { headers: { authorization: `Bearer ${bytes(auth.token).toString("latin1")}` } };

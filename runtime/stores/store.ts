@@ -9,7 +9,7 @@ import type { StoreCapabilities } from "./prometheus/probe-store.ts";
 import { type PrometheusClient, traitsOf } from "./prometheus/prometheus-client.ts";
 import { type BackgroundHttp, type ConnectionOptions, connectStore, type StoreConnection } from "./store-connection.ts";
 import { isStoresFault, StoreError } from "./store-error.ts";
-import type { Material } from "./store-secrets.ts";
+import type { Material, SharedAccess } from "./store-secrets.ts";
 
 /** Longest use of one probe's result. An upgrade of the store is detected within this time. */
 const probeMsMax = 60_000;
@@ -213,9 +213,9 @@ export interface StoreSet extends Stores {
  * Creates an empty set.
  *
  * @param makePeerClient for stores that are peers
- * @param deadlineMs bound on the reads of one query. @default 1800
+ * @param access what all stores share
  */
-export function createStoreSet(now: () => number, makePeerClient: MakePeerClient, deadlineMs?: number): StoreSet {
+export function createStoreSet(now: () => number, makePeerClient: MakePeerClient, access: SharedAccess = {}): StoreSet {
   let stores: ReadonlyMap<string, Store> = new Map();
   return {
     get(key) {
@@ -233,7 +233,7 @@ export function createStoreSet(now: () => number, makePeerClient: MakePeerClient
           const identity = hash("sha256", JSON.stringify([config, secrets]), "base64url");
           const kept = before.get(key);
           if (kept?.identity === identity) return [key, kept] as const;
-          return [key, createStore({ config, material, identity, now, makePeerClient, deadlineMs })] as const;
+          return [key, createStore({ config, material, identity, now, makePeerClient, ...access })] as const;
         });
       stores = new Map(entries);
       for (const [key, store] of before) {

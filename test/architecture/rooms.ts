@@ -216,11 +216,11 @@ const table = `
       api/ crds/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts metrics/request/
       metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/ metrics/planning/
   runtime/metrics/api/ <
-      api/ limits/ crds/ tracing/ pods/ errors/ stores/limits/ stores/store.ts stores/read-middleware.ts
-      metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/
-      metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/
-      metrics/explain/ metrics/handle-query.ts metrics/selectors/ metrics/slo/ metrics/federation/ metrics/usage/
-      metrics/observed/
+      api/ limits/ crds/ tracing/ pods/ errors/ stores/limits/ stores/store.ts stores/store-secrets.ts
+      stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts
+      metrics/promql/ metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/ metrics/response/
+      metrics/query-log/ metrics/explain/ metrics/handle-query.ts metrics/selectors/ metrics/slo/ metrics/federation/
+      metrics/usage/ metrics/observed/
   runtime/prometheus/language/ < errors/
   runtime/prometheus/compile/ < crds/ errors/ metrics/request/ prometheus/language/
   runtime/prometheus/evaluate/ <

@@ -242,6 +242,17 @@ export const acceptedRows: readonly Row[] = [
       },
     },
     {
+      says: "has a role of AWS for a store",
+      set: {
+        "stores[0].prometheus.auth": {
+          sigv4: {
+            region: "cn-north-1",
+            webIdentity: { roleArn: "arn:aws-cn:iam::123456789012:role/teams/metrics/reader+1=,.@_-" },
+          },
+        },
+      },
+    },
+    {
       says: "has the runtime of another region for a store",
       set: {
         "stores[1]": {

@@ -29,6 +29,8 @@ const pages: readonly (readonly [url: string, message: string])[] = [
   ["https://[::::]/a", "the brackets must contain an IPv6 address"],
   ['https://runbooks.example/"a"', "the URL must contain only valid URL characters; percent-encode all others"],
 ];
+const oneOfKeys = "sigv4 must have exactly one of secretRef and webIdentity";
+const readerRole = "arn:aws:iam::123456789012:role/reader";
 const oneOfCredentials = "auth must have exactly one of basic, bearer, oauth2 and sigv4";
 
 /** What no store can be asked: matchers whose expression is none, of every kind of source, and labels of one name. */
@@ -55,6 +57,22 @@ export const storeRuleRows = rowsOf<RuleRow>("MetricCatalog", [
     },
     field: "spec.stores[0].prometheus.auth",
     message: oneOfCredentials,
+  },
+  {
+    says: "has neither keys nor a role for signatures of AWS",
+    set: { "stores[0].prometheus.auth": { sigv4: { region: "eu-west-1" } } },
+    field: "spec.stores[0].prometheus.auth.sigv4",
+    message: oneOfKeys,
+  },
+  {
+    says: "has keys and a role for signatures of AWS",
+    set: {
+      "stores[0].prometheus.auth": {
+        sigv4: { region: "eu-west-1", secretRef: { name: "aws" }, webIdentity: { roleArn: readerRole } },
+      },
+    },
+    field: "spec.stores[0].prometheus.auth.sigv4",
+    message: oneOfKeys,
   },
   {
     says: "maps two labels to one name",

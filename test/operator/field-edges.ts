@@ -115,6 +115,12 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
       },
       [`${prometheus}.url`]: "https://eu.example",
     },
+    {
+      [`${prometheus}.auth`]: {
+        sigv4: { region: "eu-west-1", webIdentity: { roleArn: "arn:aws:iam::123456789012:role/reader" } },
+      },
+      [`${prometheus}.url`]: "https://eu.example",
+    },
     { ...counter, "metrics[0].source.counter": { name: "n_total", matchers, increase: "Anchored" } },
     {
       ...ratio,
@@ -241,6 +247,10 @@ const textsOf: Readonly<Record<string, (maxLength: number) => readonly string[]>
   "spec.slos[].corrections[].schedule.cron": (maxLength) => ["0 0 * * *", "00 0 * * 1".padEnd(maxLength, ",1")],
   "spec.slos[].corrections[].schedule.timeZone": zones,
   "spec.slos[].calendar.timeZone": zones,
+  "spec.stores[].prometheus.auth.sigv4.webIdentity.roleArn": (maxLength) => {
+    const account = "arn:aws:iam::123456789012:role/";
+    return [`${account}r`, account.padEnd(maxLength, "r")];
+  },
 };
 
 /** The longest name that the pattern and the time zone database have, and a longer one that only the pattern has. */

@@ -302,6 +302,18 @@ export const settingsSchema: object = {
         100,
         deadlineMsMax,
       ),
+      webIdentity: section(
+        "Identity with which stores assume roles of AWS.",
+        {
+          tokenFile: text("File of the token; read again for each exchange.", 512, "^/"),
+          stsUrl: text(
+            "URL of the Security Token Service; defaults to that of the store's region.",
+            512,
+            "^https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?$",
+          ),
+        },
+        ["tokenFile"],
+      ),
     }),
     console: section("The console at /console.", {
       enabled: { description: "If false, /console returns 404.", type: "boolean" },

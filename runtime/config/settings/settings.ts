@@ -66,6 +66,8 @@ interface MetricsSettings {
    * Source: seed "Operational Metrics API" §8, "Recommended client timeout". @default 1800
    */
   readonly deadlineMs: number;
+  /** Identity with which roles of AWS are assumed for stores. @default none: stores with roles fail */
+  readonly webIdentity?: { readonly tokenFile: string; readonly stsUrl?: string };
 }
 
 /**

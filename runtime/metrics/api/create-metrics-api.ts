@@ -7,6 +7,7 @@ import { type CacheBytes, usualCaches } from "../../../limits/memory-plan.ts";
 import { createTimeSlices } from "../../../limits/clock.ts";
 import { type Pods, singlePod } from "../../pods/pods.ts";
 import { tracedReads } from "../../stores/read-middleware.ts";
+import type { WebIdentity } from "../../stores/store-secrets.ts";
 import { createStoreSet, type Stores } from "../../stores/store.ts";
 import type { Tracer } from "../../tracing/tracer.ts";
 import {
@@ -95,6 +96,8 @@ export interface MetricsApiOptions {
   readonly usage?: UsageStore;
   /** Time in which each metric is compared with its stores once. @default they are not compared */
   readonly checksMs?: number;
+  /** Identity with which roles of AWS are assumed for stores. @default none: stores with roles fail */
+  readonly webIdentity?: WebIdentity | undefined;
   /** Sizes of the caches. @default those of a process that nothing limits */
   readonly caches?: CacheBytes;
 }
@@ -306,7 +309,7 @@ function createParts(options: MetricsApiOptions) {
     pods = singlePod(),
     caches = usualCaches,
   } = options;
-  const stores = createStoreSet(now, createPeerClient, deadlineMs);
+  const stores = createStoreSet(now, createPeerClient, { deadlineMs, webIdentity: options.webIdentity });
   const requests = createRequestLog(elapsed);
   const instruments = createInstruments(options.registry);
   const { usage, recorder } = createUsage(options, { now, elapsed, pods, lost: instruments.usageLost });

@@ -1,4 +1,5 @@
 import { createHmac, hash } from "node:crypto";
+import type { Exchanged } from "../prometheus/store-http.ts";
 import { StoreError } from "../store-error.ts";
 import type { Authorizer } from "./exchange-authorized.ts";
 
@@ -25,12 +26,15 @@ export function createStoreSigner(
   return {
     headers: (request) =>
       Promise.resolve(awsSignature({ ...request, host }, keys, { region, service: apsService, nowMs: now() })),
-    rejected(_headers, { status, headers, body }) {
-      if (status !== forbidden) return false;
-      throw new StoreError("status", `HTTP 403: ${reasonOf(body.toString("utf8"))}${skewOf(headers["date"], now())}`);
-    },
+    rejected: (_headers, response) => rejectedSignature(response, now()),
     close: () => Promise.resolve(),
   };
+}
+
+/** False for a response that rejects no signature. @throws StoreError with the reason of the rejection */
+export function rejectedSignature({ status, headers, body }: Exchanged, nowMs: number): false {
+  if (status !== forbidden) return false;
+  throw new StoreError("status", `HTTP 403: ${reasonOf(body.toString("utf8"))}${skewOf(headers["date"], nowMs)}`);
 }
 
 /** AWS repeats the canonical request, which contains the session token. */

@@ -1,5 +1,4 @@
 import { getCACertificates } from "node:tls";
-import type { PrometheusConfig } from "../../../crds/config.ts";
 import type { StoreOAuth2Config } from "../../../crds/store-credentials.ts";
 import {
   type ClientAuthentication,
@@ -14,18 +13,7 @@ import { exchange, type Exchanged, openPool } from "../prometheus/store-http.ts"
 import { StoreError } from "../store-error.ts";
 import type { StoreSecrets } from "../store-secrets.ts";
 import type { Authorizer } from "./exchange-authorized.ts";
-import { createStoreSigner } from "./store-signer.ts";
 import { createRenewed, type Issued } from "./renewed.ts";
-
-/** The authorizer of a store; undefined for fixed headers. */
-export function authorizerOf(
-  { auth, url, timeoutMs }: Pick<PrometheusConfig, "auth" | "url" | "timeoutMs">,
-  secrets: StoreSecrets,
-): Authorizer | undefined {
-  if (auth?.kind === "sigv4" && secrets.awsKeys !== undefined)
-    return createStoreSigner(auth.region, url, secrets.awsKeys);
-  return auth?.kind === "oauth2" ? createStoreToken(auth, secrets, timeoutMs) : undefined;
-}
 
 const lifeMsMax = 3_600_000;
 const unauthorized = 401;

@@ -12,6 +12,7 @@ const granted: NamespaceGrant = {
   tenants: ["lumen", "-"],
   producers: ["payments"],
   storeHosts: ["eu.example", "*.stores.example"],
+  awsRoles: ["arn:aws:iam::123456789012:role/reader"],
   metrics: ["*"],
   eventTypes: ["payout.*", "refund.created"],
   clients: ["dashboards", "metrics:read"],
@@ -71,6 +72,34 @@ describe("a policy that grants the store host", () => {
   });
 });
 
+describe("a policy that grants the AWS role arn:aws:iam::123456789012:role/reader", () => {
+  const problems = (roleArn: string, awsRoles: readonly string[] = granted.awsRoles) =>
+    problemsOf(
+      "MetricCatalog",
+      {
+        ...permittedCatalog,
+        "stores[1].prometheus.auth": { sigv4: { region: "eu-west-1", webIdentity: { roleArn } } },
+      },
+      { grants: [{ ...granted, awsRoles }] },
+    );
+
+  test("permits that role, and with * every one", () => {
+    expect(problems("arn:aws:iam::123456789012:role/reader")).toEqual([]);
+    expect(problems("arn:aws:iam::123456789012:role/admin", ["*"])).toEqual([]);
+  });
+
+  test.each([
+    ["arn:aws:iam::123456789012:role/admin"],
+    ["arn:aws:iam::123456789012:role/reader2"],
+    ["arn:aws:iam::210987654321:role/reader"],
+  ])("does not permit %s", (roleArn) => {
+    const message = `the policy does not grant the namespace the AWS role ${roleArn}`;
+    const field = "spec.stores[1].prometheus.auth.sigv4.webIdentity.roleArn";
+    expect(problems(roleArn)).toEqual([{ field, reason: "NotPermitted", message }]);
+    expect(problems("arn:aws:iam::123456789012:role/reader", [])).toHaveLength(1);
+  });
+});
+
 describe("a policy that grants metrics", () => {
   const granting = (...metrics: readonly string[]): InstallationPolicy => ({ grants: [{ ...granted, metrics }] });
   const problems = (id: string, policy: InstallationPolicy) =>
@@ -101,6 +130,7 @@ describe("a policy that grants metrics", () => {
       ...allowAll.grants[0],
       ...granted,
       storeHosts: ["*"],
+      awsRoles: ["*"],
       namespaces: [namespace],
       metrics: [metric],
     });

@@ -140,6 +140,14 @@ describe("what a store needs from Secrets", () => {
     expect(problems).toMatchObject([{ reason: "CredentialInvalid" }]);
   });
 
+  test("is compiled with its role of AWS, which is no Secret", () => {
+    const roleArn = "arn:aws:iam::123456789012:role/reader";
+    const changes = { "stores[0].prometheus.auth": { sigv4: { region: "eu-west-1", webIdentity: { roleArn } } } };
+    const store = compileWith(changes, {}).catalog?.stores[0];
+    expect(store?.prometheus?.auth).toEqual({ kind: "awsRole", region: "eu-west-1", roleArn });
+    expect(store === undefined ? [] : storeMaterialIdsOf(store)).toEqual([]);
+  });
+
   test("is compiled with the secret of its client, and warns of a token endpoint over plain http", () => {
     const oauth2 = {
       tokenUrl: "http://id.example/token?p=1",

@@ -12,6 +12,7 @@ describe("a policy", () => {
           tenants: ["lumen", "-"],
           producers: [],
           storeHosts: [],
+          awsRoles: [],
           metrics: ["*"],
           eventTypes: ["*"],
           clients: [],

@@ -1,13 +1,24 @@
 import { createHash, createHmac } from "node:crypto";
+import { writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { join } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { fileURLToPath } from "node:url";
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { QueriedStoreConfig } from "../../../../crds/config.ts";
 import { createStoreHttp } from "../../../../runtime/stores/prometheus/store-http.ts";
 import { exchangeAuthorized } from "../../../../runtime/stores/authorization/exchange-authorized.ts";
 import { createStoreSet } from "../../../../runtime/stores/store.ts";
+import type { WebIdentity } from "../../../../runtime/stores/store-secrets.ts";
+import { type AuthorizationServer, startAuthorizationServer } from "../../../support/authorization-server.ts";
 import { listenOnLoopback } from "../../../support/loopback.ts";
 import { startPrometheus, type PrometheusHandle } from "../../../support/prometheus.ts";
+import { temporaryFolder } from "../../../support/temp-folder.ts";
+import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
+import { askHttps } from "../../../support/tls/https.ts";
+import { waitFor } from "../../../support/wait.ts";
 import { run } from "../../../tools/run.ts";
 import { storeConfig } from "../../metrics/oracle/universe.ts";
 import { storeCall } from "../store-call.ts";
@@ -16,6 +27,8 @@ const goMsMax = 240_000;
 const startMsMax = 60_000;
 const region = "eu-west-1";
 const accepted = { id: "AKIDREADER", secret: "a/secret+key", token: "session//token==" };
+/** Keys that the proxy accepts, by their id, and when they expire. */
+const valid = new Map([[accepted.id, { ...accepted, endsAtMs: Number.POSITIVE_INFINITY }]]);
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 /** A request that the proxy accepted. */
@@ -69,28 +82,40 @@ async function verified(request: IncomingMessage, response: ServerResponse): Pro
 }
 
 const sha = (text: string): string => createHash("sha256").update(text).digest("hex");
-const form =
+const credentialForm =
   /^AWS4-HMAC-SHA256 Credential=(?<id>\w+)\/(?<scope>[^,]+), SignedHeaders=(?<names>[^,]+), Signature=(?<mac>\w{64})$/u;
+
+function partsOf(authorization: string) {
+  const groups: Readonly<Record<string, string>> = credentialForm.exec(authorization)?.groups ?? {};
+  return { id: groups["id"] ?? "", scope: groups["scope"] ?? "", names: groups["names"] ?? "", mac: groups["mac"] };
+}
 
 /** A second verifier, written from the steps of the specification. */
 function fault(request: IncomingMessage, body: string): string | undefined {
   const { authorization = "", "x-amz-security-token": token, "x-amz-date": date } = request.headers;
-  const parts = form.exec(authorization)?.groups;
-  if (parts?.["id"] !== accepted.id) return "Missing Authentication Token";
-  if (token !== accepted.token) return "The security token included in the request is invalid";
+  const { id, scope, names, mac } = partsOf(authorization);
+  const keys = valid.get(id) ?? { secret: "", token: "", endsAtMs: 0 };
   const stamp = String(date);
-  const at = Date.parse(stamp.replace(/(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/u, "$1-$2-$3T$4:$5:$6Z"));
-  if (Math.abs(Date.now() + proxyAheadMs - at) > 300_000) return `Signature expired: ${stamp}`;
-  const [scope = "", canonical] = [parts["scope"], canonicalOf(request, parts["names"] ?? "", body)];
+  const invalid = keyFault(keys, token) ?? timeFault(stamp);
+  if (invalid !== undefined) return invalid;
+  const canonical = canonicalOf(request, names, body);
   const key = scope
     .split("/")
-    .reduce(
-      (last: string | Buffer, part) => createHmac("sha256", last).update(part).digest(),
-      `AWS4${accepted.secret}`,
-    );
+    .reduce((last: string | Buffer, part) => createHmac("sha256", last).update(part).digest(), `AWS4${keys.secret}`);
   const text = `AWS4-HMAC-SHA256\n${stamp}\n${scope}\n${sha(canonical)}`;
-  if (createHmac("sha256", key).update(text).digest("hex") === parts["mac"]) return undefined;
+  if (createHmac("sha256", key).update(text).digest("hex") === mac) return undefined;
   return `The signature does not match.\n\nThe Canonical String for this request should have been\n'${canonical}'`;
+}
+
+function timeFault(stamp: string): string | undefined {
+  const at = Date.parse(stamp.replace(/(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/u, "$1-$2-$3T$4:$5:$6Z"));
+  return Math.abs(Date.now() + proxyAheadMs - at) > 300_000 ? `Signature expired: ${stamp}` : undefined;
+}
+
+function keyFault(keys: { readonly token: string; readonly endsAtMs: number }, token: unknown): string | undefined {
+  if (keys.token === "") return "Missing Authentication Token";
+  if (token !== keys.token) return "The security token included in the request is invalid";
+  return Date.now() >= keys.endsAtMs ? "The security token included in the request is expired" : undefined;
 }
 
 function canonicalOf({ method, url: target = "", headers }: IncomingMessage, names: string, body: string): string {
@@ -195,4 +220,215 @@ describe("a store of Amazon Managed Service for Prometheus", () => {
     },
     goMsMax,
   );
+});
+
+const roleArn = "arn:aws:iam::123456789012:role/metrics/reader";
+const audience = "https://sts.amazonaws.com";
+
+/** A Security Token Service that verifies tokens of a real issuer. */
+interface Sts {
+  readonly url: string;
+  /** Subjects and roles of the exchanges. */
+  readonly granted: { readonly kid: string | undefined; readonly role: string | null }[];
+  requests: number;
+  /** Life of new keys. */
+  lifeMs: number;
+  /** Status of each response instead of keys. */
+  failure: number | undefined;
+  hang: boolean;
+}
+
+let issuer: AuthorizationServer;
+let sts: Sts;
+let tokenFile = "";
+const certificateAuthority = createCertificateAuthority("authority of the STS");
+
+/** Writes a token of the issuer, as the kubelet does. */
+async function project(from: AuthorizationServer = issuer, resource = audience): Promise<string> {
+  const token = await from.token("plain", { resource });
+  await writeFile(tokenFile, token);
+  return token;
+}
+
+async function startSts(): Promise<Sts> {
+  const certificate = certificateAuthority.issue({ commonName: "sts", names: ["localhost"] });
+  const server = createTlsServer(certificate, (request, response) => void exchanged(request, response));
+  const place = await listenOnLoopback(server);
+  closing.push(() => place.close());
+  return {
+    url: `https://localhost:${place.port}`,
+    granted: [],
+    requests: 0,
+    lifeMs: 3_600_000,
+    failure: undefined,
+    hang: false,
+  };
+}
+
+async function exchanged(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const form = new URLSearchParams(Buffer.concat((await request.toArray()) as Buffer[]).toString());
+  sts.requests += 1;
+  if (sts.hang) return;
+  const fail = (status: number, code: string): void => {
+    const text = `<ErrorResponse><Error><Code>${code}</Code><Message>${form.get("WebIdentityToken")}</Message>`;
+    response.writeHead(status, { "content-type": "text/xml" }).end(`${text}</Error></ErrorResponse>`);
+  };
+  if (sts.failure !== undefined) return fail(sts.failure, "ServiceUnavailable");
+  if (form.get("Action") !== "AssumeRoleWithWebIdentity" || form.get("Version") !== "2011-06-15")
+    return fail(400, "InvalidAction");
+  if (form.get("RoleArn") !== roleArn) return fail(403, "AccessDenied");
+  const jwks = (await askHttps(issuer.jwksUrl, { ca: issuer.ca })).body as unknown as JSONWebKeySet;
+  let kid: string | undefined;
+  try {
+    const expected = { issuer: issuer.issuer, audience };
+    const checked = await jwtVerify(form.get("WebIdentityToken") ?? "", createLocalJWKSet(jwks), expected);
+    ({ kid } = checked.protectedHeader);
+  } catch {
+    return fail(400, "InvalidIdentityToken");
+  }
+  sts.granted.push({ kid, role: form.get("RoleArn") });
+  const keys = { id: `ASIA${valid.size}`, secret: `s/${valid.size}+`, token: `session/${valid.size}==` };
+  const endsAtMs = Date.now() + sts.lifeMs;
+  valid.set(keys.id, { ...keys, endsAtMs });
+  response.writeHead(200, { "content-type": "text/xml" }).end(
+    `<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>
+      <AccessKeyId>${keys.id}</AccessKeyId><SecretAccessKey>${keys.secret}</SecretAccessKey>
+      <SessionToken>${keys.token}</SessionToken><Expiration>${new Date(endsAtMs).toISOString()}</Expiration>
+    </Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`,
+  );
+}
+
+/** A store whose role is assumed. @returns a read */
+function roleOf(identity: WebIdentity | undefined, role = roleArn) {
+  const peers = (): never => {
+    throw new Error("no peer");
+  };
+  const set = createStoreSet(Date.now, peers, { webIdentity: identity });
+  closing.unshift(() => set.stop());
+  const config = {
+    ...storeConfig({ name: "eu", region: "eu", url }),
+    peer: undefined,
+    prometheus: {
+      url: `${url}/workspaces/w%20s`,
+      timeoutMs: 1_000,
+      flavour: "Prometheus",
+      headers: {},
+      auth: { kind: "awsRole", region, roleArn: role },
+    },
+  } satisfies QueriedStoreConfig;
+  set.apply(new Map([["eu", config]]), {});
+  return () => set.get("eu").client.single("vector(1)", 0, storeCall());
+}
+
+describe("a store of Amazon Managed Service for Prometheus with a role", () => {
+  beforeAll(async () => {
+    issuer = await startAuthorizationServer("RS256");
+    sts = await startSts();
+    const folder = await temporaryFolder("web-identity");
+    closing.push(
+      () => issuer.close(),
+      () => folder.remove(),
+    );
+    tokenFile = join(folder.path, "token");
+    const before = getCACertificates("default");
+    setDefaultCACertificates([...before, certificateAuthority.cert]);
+    closing.push(() => Promise.resolve(setDefaultCACertificates(before)));
+  }, startMsMax);
+  const identity = (): WebIdentity => ({ tokenFile, stsUrl: sts.url });
+  const reset = (changes: Partial<Sts> = {}): void => {
+    Object.assign(sts, { granted: [], requests: 0, lifeMs: 3_600_000, failure: undefined, hang: false }, changes);
+  };
+  const failureOf = (read: () => Promise<unknown>): Promise<string> =>
+    read().then(
+      (value) => `read ${String(value)}`,
+      (error: unknown) => String(error),
+    );
+
+  test("is read by keys for a token of a real issuer, fetched once for concurrent reads", async () => {
+    reset();
+    await project();
+    const read = roleOf(identity());
+    expect(new Set(await Promise.all(Array.from({ length: 20 }, read)))).toEqual(new Set([1]));
+    expect(sts.granted).toEqual([{ kid: "key-1", role: roleArn }]);
+    expect(sts.requests).toBe(1);
+  });
+
+  test("renews its keys with the newest token before they expire, and no read fails", async () => {
+    reset({ lifeMs: 4_000 });
+    await project();
+    const read = roleOf(identity());
+    expect(await read()).toBe(1);
+    await issuer.rotate();
+    await project();
+    const isRenewed = async (): Promise<boolean> => {
+      expect(await read()).toBe(1);
+      return sts.granted.length >= 3;
+    };
+    await waitFor(isRenewed, { timeoutMs: 30_000, what: "two renewals" });
+    expect(sts.granted.map(({ kid }) => kid).slice(1)).toEqual(["key-2", "key-2"]);
+  });
+
+  test.each<readonly [what: string, changes: Partial<Sts>, message: string]>([
+    ["fails", { failure: 503 }, "HTTP 503 ServiceUnavailable"],
+    ["hangs", { hang: true }, "no response in 1000 ms"],
+  ])("uses its keys until they expire while the Security Token Service %s", async (_what, changes, message) => {
+    reset({ lifeMs: 5_000 });
+    await project();
+    const read = roleOf(identity());
+    expect(await read()).toBe(1);
+    const startedAtMs = performance.now();
+    Object.assign(sts, changes);
+    const before = sts.requests;
+    const last = await waitFor(
+      async () => {
+        const text = await failureOf(read);
+        return text === "read 1" ? undefined : text;
+      },
+      { timeoutMs: 30_000, what: "the end of the keys" },
+    );
+    expect(last).toContain(`no keys of the role ${roleArn} from ${sts.url}: ${message}`);
+    // The renewal began before, and did not end the reads.
+    expect(performance.now() - startedAtMs).toBeGreaterThan(3_000);
+    expect(sts.requests).toBeGreaterThan(before);
+    reset();
+    await waitFor(async () => (await failureOf(read)) === "read 1", { timeoutMs: 30_000, what: "new keys" });
+  });
+
+  test("replaces keys that the store rejects as expired, once", async () => {
+    reset();
+    await project();
+    const read = roleOf(identity());
+    expect(await read()).toBe(1);
+    for (const [id, keys] of valid) if (id.startsWith("ASIA")) valid.set(id, { ...keys, endsAtMs: 0 });
+    expect(await read()).toBe(1);
+    expect(sts.requests).toBe(2);
+    reset({ lifeMs: 3_600_000 });
+    for (const [id, keys] of valid) if (id.startsWith("ASIA")) valid.set(id, { ...keys, secret: "other" });
+    expect(await failureOf(read)).toContain("HTTP 403: ");
+    expect(sts.requests).toBe(0);
+  });
+
+  test("reports a rejected token, and not the token itself", async () => {
+    reset();
+    const other = await startAuthorizationServer("RS256");
+    closing.push(() => other.close());
+    const token = await project(other);
+    const text = await failureOf(roleOf(identity()));
+    expect(text).toContain(`no keys of the role ${roleArn} from ${sts.url}: HTTP 400 InvalidIdentityToken`);
+    expect(text).not.toContain(token.slice(0, 40));
+    await project(issuer, "https://other.example");
+    expect(await failureOf(roleOf(identity()))).toContain("HTTP 400 InvalidIdentityToken");
+    await project();
+    expect(await failureOf(roleOf(identity(), `${roleArn}2`))).toContain("HTTP 403 AccessDenied");
+  });
+
+  test("reports a missing token and missing settings", async () => {
+    reset();
+    const missing = { ...identity(), tokenFile: `${tokenFile}2` };
+    expect(await failureOf(roleOf(missing))).toContain(`no web identity token in ${tokenFile}2: ENOENT`);
+    await writeFile(tokenFile, "");
+    expect(await failureOf(roleOf(identity()))).toContain("the content is not a token");
+    expect(await failureOf(roleOf(undefined))).toContain("requires metrics.webIdentity in the settings");
+    expect(sts.requests).toBe(0);
+  });
 });
