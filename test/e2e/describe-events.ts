@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { EventHistory } from "../../api/histories.ts";
+import type { EventDryRun, EventExplanation } from "../../api/partner-health.ts";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { waitFor } from "../support/wait.ts";
 import { selectingPartner } from "./manifests.ts";
@@ -55,7 +57,7 @@ export function describeEvents(suite: () => Suite): void {
       expect([await statusOf("still-declared", 5), await statusOf("still-negative", -1)]).toEqual([202, 422]);
     });
 
-    test("arrive at a partner that selects them, without what it excludes", async () => {
+    test("arrive at a partner that selects them, without what it excludes, and are explained", async () => {
       const { user, selectingKey } = suite();
       await user.kubectl(["apply", "--filename=-"], selectingPartner(user.namespace, selectingKey));
       onTestFinished(async () => {
@@ -63,10 +65,29 @@ export function describeEvents(suite: () => Suite): void {
       });
       await user.programmed(["webhookpartner/selecting"]);
       const account = "DE02120300000000202051";
+      expect(await rehearsed("never-sent", 2_500)).toEqual({
+        partner: "would_be_routed",
+        selecting: "would_be_routed",
+      });
+      expect(await rehearsed("never-sent", 100)).toEqual({ partner: "would_be_routed", selecting: "matcher" });
+      expect((await user.history("never-sent")).status).toBe(404);
       expect((await user.post("small", undeclared, { account })).status).toBe(202);
       expect((await user.post("large", undeclared, { account, amount_minor: 2_500 })).status).toBe(202);
       expect(await deliveredTo("large")).toEqual([`${user.namespace}/partner`, `${user.namespace}/selecting`]);
       expect(await deliveredTo("small")).toEqual([`${user.namespace}/partner`]);
+      expect(await explained("small")).toEqual({ partner: "delivered", selecting: "matcher" });
+      const cloudEvent = {
+        specversion: "1.0",
+        id: "cloud",
+        source: "payouts",
+        type: "payout.processed",
+        version: undeclared,
+        tenant: "lumen",
+        time: new Date().toISOString(),
+        data: { payout_id: "p-1", status: "paid", amount_minor: 100, currency: "EUR" },
+      };
+      expect(await user.postTo("/events", cloudEvent, "application/cloudevents+json")).toMatchObject({ status: 202 });
+      expect(await deliveredTo("cloud")).toEqual([`${user.namespace}/partner`]);
       const { kept, badSignatures } = await user.received();
       expect({ kept, badSignatures }).toEqual({
         kept: { large: { payout_id: "p-1", status: "paid", amount_minor: 2_500, currency: "EUR" } },
@@ -79,6 +100,31 @@ export function describeEvents(suite: () => Suite): void {
   function condition(type: string): Promise<string> {
     const path = ["status", "reason"].map((field) => `{.status.conditions[?(@.type=="${type}")].${field}}`).join(" ");
     return suite().user.kubectl(["get", "eventcatalog/payouts", `--output=jsonpath=${path}`]);
+  }
+
+  /** The reasons by which an event of an amount would be routed or not, by the name of the partner. */
+  async function rehearsed(id: string, amount: number): Promise<Readonly<Record<string, string>>> {
+    const { user } = suite();
+    const data = { payout_id: "p-1", status: "paid", amount_minor: amount, currency: "EUR" };
+    const event = { event_id: id, type: "payout.processed", version: undeclared, tenant: "lumen", data };
+    const path = "/events?dry_run=true";
+    const { status, body } = await user.postTo(path, { ...event, ts: new Date().toISOString() });
+    expect(status).toBe(200);
+    return reasonsOf((body as EventDryRun).explanation);
+  }
+
+  /** The reasons by which an event was routed or not, by the name of the partner. */
+  async function explained(id: string): Promise<Readonly<Record<string, string>>> {
+    const { text } = await suite().user.look(`/webhooks/events/${id}?explain=true`, true);
+    return reasonsOf((JSON.parse(text) as EventHistory).explanation);
+  }
+
+  function reasonsOf(explanation: EventExplanation | null | undefined): Readonly<Record<string, string>> {
+    const named = ["partner", "selecting"].map((name) => {
+      const found = explanation?.partners.find(({ partner }) => partner === `${suite().user.namespace}/${name}`);
+      return [name, found?.reason ?? "missing"] as const;
+    });
+    return Object.fromEntries(named);
   }
 
   /** The partners of an event, once all have it. */

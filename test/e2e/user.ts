@@ -12,6 +12,8 @@ export interface User {
   send(eventId: string): Promise<number>;
   /** Sends an event with other fields and returns the response. @param data beside that of all events */
   post(eventId: string, version: string, data: object): Promise<{ readonly status: number; readonly body: unknown }>;
+  /** Posts JSON of a media type and returns the response. */
+  postTo(path: string, body: object, mediaType?: string): Promise<{ readonly status: number; readonly body: unknown }>;
   /** Asks for the suite's metric; answers the status and its value. */
   ask(): Promise<{ readonly status: number; readonly value: number | undefined }>;
   /** Evaluates an expression of PromQL at an instant, as a client of Prometheus; answers the status and the body. */
@@ -62,7 +64,10 @@ export async function userOf({ cluster, kubectl }: Installation, namespace: stri
   const partner = await cluster.forward({ namespace, service: "partner", port: 8080 });
   const request = (forward: Forward, path: string, init: RequestInit = {}, bearer = token): Promise<Response> => {
     // A forward may lead to a pod that ends, so that no connection is kept.
-    const headers = { "content-type": "application/json", authorization: `Bearer ${bearer}`, connection: "close" };
+    const headers = new Headers(init.headers);
+    if (!headers.has("content-type")) headers.set("content-type", "application/json");
+    headers.set("authorization", `Bearer ${bearer}`);
+    headers.set("connection", "close");
     return fetch(`${forward.url}${path}`, { ...init, headers, signal: AbortSignal.timeout(requestMsMax) });
   };
   return {
@@ -71,6 +76,11 @@ export async function userOf({ cluster, kubectl }: Installation, namespace: stri
     send: async (eventId) => (await request(api, "/events", posted(eventId))).status,
     post: async (eventId, version, data) => {
       const response = await request(api, "/events", posted(eventId, version, data));
+      return { status: response.status, body: await response.json() };
+    },
+    postTo: async (path, body, mediaType = "application/json") => {
+      const headers = { "content-type": mediaType };
+      const response = await request(api, path, { method: "POST", headers, body: JSON.stringify(body) });
       return { status: response.status, body: await response.json() };
     },
     ask: async () => {
