@@ -4,7 +4,10 @@ import { singleHeader, type IncomingRequest, type SignatureFault } from "../webh
 import { schemes } from "../webhooks/signing/schemes.ts";
 import { createPublicKey, createSecretKey, type JsonWebKey } from "node:crypto";
 
-/** The envelope of a verified delivery. Fields beyond these are kept. Source: seed "Webhook Event Delivery" §2.1. */
+/**
+ * The envelope of a verified delivery. Fields beyond these are kept. A CloudEvent has these fields too: `event_id`,
+ * `ts` and `producer` are its `id`, `time` and `source`. Source: seed "Webhook Event Delivery" §2.1.
+ */
 export interface DeliveredEvent {
   readonly event_id: string;
   readonly type: string;
@@ -74,7 +77,7 @@ function signedContent<Content extends { readonly event_id: string }>(
   request: IncomingRequest,
   isContent: (value: unknown) => value is Content,
 ): Content | DeliveryFault {
-  const content = parseJson(request.body);
+  const content = asEnvelope(parseJson(request.body));
   if (!isContent(content)) return "body_malformed";
   const named = singleHeader(request, "x-event-id");
   return named !== undefined && named !== content.event_id ? "event_id_differs" : content;
@@ -86,6 +89,14 @@ function parseJson(body: Uint8Array): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Adds the fields of an envelope to a CloudEvent, whose attributes have no `_` in their names. */
+function asEnvelope(value: unknown): unknown {
+  const fields = fieldsOf(value);
+  if (fields.get("specversion") !== "1.0" || fields.has("event_id")) return value;
+  const [id, time, source] = ["id", "time", "source"].map((name) => fields.get(name));
+  return { ...Object.fromEntries(fields), event_id: id, ts: time, producer: source };
 }
 
 function isEvent(value: unknown): value is DeliveredEvent {

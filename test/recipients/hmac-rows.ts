@@ -28,6 +28,9 @@ const signature = valid["X-Signature"] ?? "";
 /** `é` in two spellings, an emoji and a line feed: the signature covers bytes, never text that is written again. */
 const utf8Body = JSON.stringify({ ...event, data: { note: "café cafe\u0301 🛰 日本\n" } });
 const spacedBody = `${JSON.stringify(event, null, 2)}\n`;
+const { event_id: id, ts: time, ...attributes } = event;
+const timeless = JSON.stringify({ specversion: "1.0", id, source: "payments", ...attributes });
+const cloudEvent = JSON.stringify({ specversion: "1.0", id, source: "payments", time, ...attributes });
 const signedTwice = sent({ keys: [shared(newSecret), shared(oldSecret)] });
 const mixed = (signatures: number): string => Array.from({ length: signatures }, () => signature).join(",");
 
@@ -257,6 +260,24 @@ export const hmacRows: readonly Row[] = [
     "X-Event-Id is not signed. The id in the signed body counts, and a header that differs is refused.",
     refused("event_id_differs", 400),
     { headers: withHeaders({ "X-Event-Id": "evt_2" }) },
+  ],
+  [
+    "hmac-v1-cloudevent-seen",
+    "A partner may receive CloudEvents. The id of one is the id of the event.",
+    { ...accepted, result: "duplicate" },
+    { body: cloudEvent, headers: sent({ body: cloudEvent }), seen: ["evt_1"] },
+  ],
+  [
+    "hmac-v1-cloudevent-other-event-id",
+    "X-Event-Id differs from the id of a CloudEvent.",
+    refused("event_id_differs", 400),
+    { body: cloudEvent, headers: sent({ body: cloudEvent, eventId: "evt_2" }) },
+  ],
+  [
+    "hmac-v1-cloudevent-without-time",
+    "The product sends no CloudEvent without a time.",
+    refused("body_malformed", 400),
+    { body: timeless, headers: sent({ body: timeless }) },
   ],
   [
     "hmac-v1-body-not-json",

@@ -42,11 +42,14 @@ afterEach(async () => {
 /** An endpoint's keys, and the key of its partner. No two partners may share one. */
 interface Pair extends EndpointKeys {
   readonly signing: string;
+  /** Of the bodies. @default the envelope */
+  readonly format?: "CloudEvents";
 }
 
 function pairsOf(language: string): readonly Pair[] {
   return [
     sharedPair(language),
+    { ...sharedPair(`${language}-cloud`), format: "CloudEvents" },
     { name: `${language}-standard`, scheme: "StandardWebhooks", ...newKey() },
     { name: `${language}-message`, scheme: "HttpMessageSignatures", ...newKey() },
   ];
@@ -96,8 +99,8 @@ async function replay(url: string, token: string, eventIds: readonly string[]): 
 
 /** Sends events, replays all of them, and returns the deliveries of the event that no recipient takes. */
 async function deliverTwice(partners: readonly Pair[]): Promise<readonly Delivery[]> {
-  for (const { name, scheme, signing } of partners) {
-    const changes = { ...calm, "signing.scheme": scheme };
+  for (const { name, scheme, signing, format } of partners) {
+    const changes = { ...calm, "signing.scheme": scheme, ...(format === undefined ? {} : { format }) };
     await installation.write(`${name}.yaml`, partnerText(name, endpoints.get(name)?.url + path, changes, signing));
   }
   const { line } = await installation.start();

@@ -212,7 +212,8 @@ func matchingKey(keys []VerificationKey, given []string, prefix string, signed [
 	return found[0], nil
 }
 
-// Event is the envelope of a delivery. Data holds its bytes, so that no number is rounded.
+// Event is the envelope of a delivery, or a CloudEvent: its id, time and source are ID, Time and Producer. Data holds
+// the bytes of the data, so that no number is rounded.
 type Event struct {
 	ID       string          `json:"event_id"`
 	Type     string          `json:"type"`
@@ -229,6 +230,10 @@ func ReadEvent(header http.Header, body []byte) (Event, error) {
 	var event Event
 	if !utf8.Valid(body) || json.Unmarshal(body, &event) != nil {
 		return event, unreadable("body_malformed")
+	}
+	var cloud struct{ SpecVersion, ID, Time, Source string }
+	if event.ID == "" && json.Unmarshal(body, &cloud) == nil && cloud.SpecVersion == "1.0" {
+		event.ID, event.Time, event.Producer = cloud.ID, cloud.Time, cloud.Source
 	}
 	if event.ID == "" || event.Type == "" || event.Version == "" || event.Time == "" || event.Attempt == nil {
 		return event, unreadable("body_malformed")

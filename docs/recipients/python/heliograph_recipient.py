@@ -220,7 +220,10 @@ def _seconds_of(timestamp):
 
 
 def read_event(headers, body):
-    """The event of a verified delivery. The id in the signed body counts; a header that differs is refused."""
+    """The event of a verified delivery. The id in the signed body counts; a header that differs is refused.
+
+    A CloudEvent has the names of an envelope too: event_id, ts and producer are its id, time and source.
+    """
     return _read(headers, body, ("event_id", "type", "version", "ts"), lambda event: type(event["attempt"]) is int)
 
 
@@ -229,9 +232,16 @@ def read_acknowledgement(headers, body):
     return _read(headers, body, ("event_id", "handled_at"), lambda notice: "type" not in notice)
 
 
+def _as_envelope(content):
+    if not isinstance(content, dict) or "event_id" in content or content.get("specversion") != "1.0":
+        return content
+    named = {"event_id": content.get("id"), "ts": content.get("time"), "producer": content.get("source")}
+    return {**content, **named}
+
+
 def _read(headers, body, texts, is_whole):
     try:
-        content = json.loads(body.decode())
+        content = _as_envelope(json.loads(body.decode()))
         is_content = all(isinstance(content[name], str) and content[name] for name in texts) and is_whole(content)
     except (ValueError, LookupError, TypeError, RecursionError):
         is_content = False
