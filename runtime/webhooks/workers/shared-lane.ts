@@ -112,8 +112,7 @@ class SharedLane implements LanePolicy {
     if (!this.worker.isPulling) work.message.release();
     else if (partner === undefined) {
       // The configuration of this pod does not have the partner yet, for at most a second, or no longer.
-      const waitMs = Math.min(deferMs, deferMsMin * 2 ** work.delivery.hop);
-      await defer(context, work, { lane, lanes: [lane], label: work.delivery.partner }, context.now() + waitMs);
+      await this.#deferBriefly(work, { lane, lanes: [lane], label: work.delivery.partner });
     } else if (partner.lane === lane) await this.#deliver(work, partner);
     else await moveToLane(context, work, partner);
   }
@@ -150,8 +149,18 @@ class SharedLane implements LanePolicy {
   async #afterNoAttempt(work: Work, session: PartnerSession): Promise<void> {
     const { lane, partnerOf } = this.#deps;
     // The partner was removed, or got another lane.
-    if (partnerOf(session.partner.key)?.lane !== lane) await this.handle(work);
-    else await this.#hold(work, session, session.limiter.breaker.kind === "closed" ? "paused" : "open");
+    if (partnerOf(session.partner.key)?.lane !== lane) return this.handle(work);
+    const reason = session.limiter.breaker.kind === "closed" ? await session.holdReason() : "open";
+    if (reason !== undefined) await this.#hold(work, session, reason);
+    // It was removed for a moment.
+    else await this.#deferBriefly(work, session.partner);
+  }
+
+  /** Defers a message whose partner is unknown for a moment: one second, which doubles with each deferral. */
+  #deferBriefly(work: Work, place: MovePlace): Promise<void> {
+    const { context } = this.#deps;
+    const waitMs = Math.min(deferMs, deferMsMin * 2 ** work.delivery.hop);
+    return defer(context, work, place, context.now() + waitMs);
   }
 
   /** Frees the lane of a message that cannot be sent now: promotes its partner, or defers the message. */
