@@ -33,6 +33,7 @@ const samples = [
   "tls://flipped.example.com:4222",
   `sha256:${"0".repeat(64)}`,
   "--flipped",
+  "/run/flipped",
 ];
 
 /** Every value of the schema that has no members of its own, flipped; those of Helm itself excepted. */
