@@ -178,7 +178,7 @@ export function dryRunText(
   { event_id: id, tenant, duplicate, declaration, explanation }: EventDryRun,
   output: Output,
 ): string {
-  const stored = duplicate ? "; the same event is stored already" : "";
+  const stored = duplicate ? "; the same event is stored already, and is not sent again" : "";
   const texts = [
     `${id} is valid for tenant ${tenant}${stored}. Its type and version: ${declarationText(declaration)}.`,
   ];

@@ -128,6 +128,10 @@ function sendArguments(given: Given, [type = ""]: readonly string[]): SendArgume
   const isDryRun = given.isSet("dry-run");
   if (isDryRun && waitMs !== undefined)
     throw new UsageError("--dry-run stores no event, so --wait has nothing to wait for.");
+  if (!isDryRun && ["partner", "after"].some((flag) => given.optional(flag) !== undefined))
+    throw new UsageError(
+      "--partner and --after are for --dry-run; without it, every partner that subscribes gets the event.",
+    );
   const ts = tsOf(given);
   return {
     ...apiArguments(given),

@@ -20,7 +20,8 @@ const cursorForm = /^\d{1,16}$/u;
 const labelForm = /^[a-z0-9.-]{1,253}\/[a-z0-9.-]{1,253}$/u;
 const pageNames: readonly string[] = ["cursor", "limit"];
 const explainNames: readonly string[] = ["explain", "partner", ...pageNames];
-const dryRunNames: readonly string[] = ["dry_run", "partner", ...pageNames];
+const explainedNames: readonly string[] = ["partner", ...pageNames];
+const dryRunNames: readonly string[] = ["dry_run", ...explainedNames];
 const partnerNames: readonly string[] = ["search", ...pageNames];
 const typeNames: readonly string[] = ["prefix", "state", ...partnerNames];
 const eventNames: readonly string[] =
@@ -68,7 +69,12 @@ export function readDryRunQuery(query: Parameters): ExplainQuery | undefined {
   // Another spelling of dry_run must not store the event.
   rejectUnknown(query, (name) => dryRunNames.includes(name), dryRunNames);
   const explain = readExplainPage(query);
-  return readWord(query, "dry_run", ["true", "false"]) === "true" ? explain : undefined;
+  if (readWord(query, "dry_run", ["true", "false"]) === "true") return explain;
+  const extra = explainedNames.find((name) => readOne(query, name) !== undefined);
+  // The event would be stored and sent to all partners.
+  if (extra !== undefined)
+    throw invalidField("invalid_request", extra, `${extra} is for a dry run only; add dry_run=true or remove it`);
+  return undefined;
 }
 
 function readExplainPage(query: Parameters): ExplainQuery {

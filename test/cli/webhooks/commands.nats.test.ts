@@ -125,6 +125,11 @@ describe("heliograph send", () => {
   });
 
   test("checks an event without storing it, and lists who would get it", async () => {
+    const misspelt = await command("send", "cli.dry", "-d", "{}", "--tenant", "lumen", "--partner", "default/acme");
+    expect([misspelt.code, misspelt.stderr]).toEqual([
+      2,
+      expect.stringContaining("--partner and --after are for --dry-run"),
+    ]);
     const sent = ["send", "cli.dry", "-d", data, "--id", "evt-dry", "--tenant", "lumen", "--dry-run"];
     const { code, stdout } = await command(...sent);
     expect(code).toBe(0);

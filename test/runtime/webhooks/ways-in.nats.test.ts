@@ -297,6 +297,11 @@ describe.concurrent("a dry run", () => {
     const post = poster(context, it, { scopes });
     for (const query of ["dryRun=All", "dry-run=true", "DRYRUN=1", "dry_run=yes", "dry_run=true&prtner=default/one"])
       expect(await post(`/events?${query}`, text)).toMatchObject({ status: 400 });
+    for (const [name, value] of Object.entries({ partner: "default/one", limit: "1", cursor: "default/a" }))
+      expect(await post(`/events?${name}=${value}`, text)).toMatchObject({
+        status: 400,
+        body: { errors: [{ field: name }] },
+      });
     expect(await post("/events?dry_run=true", `[${text}]`)).toMatchObject({
       status: 400,
       body: { errors: [{ field: "dry_run" }] },

@@ -15,13 +15,24 @@ WAITS = [str(seconds) for seconds in range(2, 26)]
 def before_call(context, case, kwargs):
     query = short_wait(kept_window(case.path, few_steps(case.path, past_begin(in_order(case.query)))))
     body = without_base64(in_order(case.body))
-    if case.path == "/events" and isinstance(body, list) and isinstance(query, dict) and query.get("dry_run") == "true":
-        query = without(query, "dry_run")
+    if case.path == "/events":
+        query = explained(query, body)
     # What is assigned is judged again, and an optional body that is absent then counts as invalid.
     if query is not case.query:
         case.query = query
     if body is not case.body:
         case.body = body
+
+
+def explained(query, body):
+    """A batch has no dry run, and the other parameters are for one."""
+    if not isinstance(query, dict) or (query.get("dry_run") == "true" and not isinstance(body, list)):
+        return query
+    extra = [name for name in ("partner", "limit", "cursor") if name in query]
+    dry = ["dry_run"] if isinstance(body, list) and query.get("dry_run") == "true" else []
+    for name in extra + dry:
+        query = without(query, name)
+    return query
 
 
 def in_order(members):
