@@ -242,7 +242,7 @@ export interface WebhookPartnerSubscriptionPayload {
   readonly exclude?: readonly string[];
   /**
    * Classes of fields that are not sent: those of the event catalog that declares the type, when the event is routed. A
-   * type that no catalog declares has none.
+   * type that no catalog ever declared has none.
    */
   readonly excludeClasses?: readonly string[];
 }
