@@ -217,7 +217,7 @@ function selectColumn(selected: ReadonlySet<string>, toggle: Toggle): Column<Dea
             onChange={(change) => toggle([id], change.currentTarget.checked)}
           />
         )}
-        <EventLink id={event} />
+        <EventLink id={event} partner={partner} />
       </span>
     ),
   };

@@ -24,7 +24,7 @@ const edits: Readonly<Record<string, string>> = {
   paused: "Set spec.state to Active to send the waiting deliveries.",
   disabled:
     "Change the definition, such as the URL, once the endpoint accepts events again. Any change resumes deliveries.",
-  rate_limited: "Deliveries resume at that time. If it happens often, lower spec.delivery.rate.",
+  rate_limited: "Deliveries resume at that time. If it happens often, lower spec.delivery.ratePerSecond.",
   circuit_open:
     "Deliveries resume once a probe succeeds. Look at the failed deliveries, then fix the endpoint or its URL.",
   failing: "Look at the failed deliveries, fix the endpoint or its URL, then redrive what is no longer retried.",

@@ -1,4 +1,4 @@
-import type { EventSummary } from "../../api/histories.ts";
+import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
 import { formatWord } from "../components/format.ts";
 
 /** The newest event that was not delivered to a partner, and whose side the cause is on. */
@@ -11,19 +11,24 @@ export interface LatestFailure {
 }
 
 /** Reasons that are about this installation or the definition of the partner, not about the endpoint. */
-const ownReasons: ReadonlySet<string> = new Set(["guard", "internal", "aborted", "backlog_full", "held_expired"]);
+const ownReasons: ReadonlySet<string> = new Set(["guard", "internal", "aborted", "backlog_full"]);
 
 /** Undefined if no attempt of these events failed. @param events the newest first */
 export function latestFailure(events: readonly EventSummary[], partner: string): LatestFailure | undefined {
   for (const { event_id: eventId, deliveries } of events) {
     const delivery = deliveries.find((one) => one.partner === partner);
-    if (delivery === undefined || delivery.state === "delivered" || delivery.attempts === 0) continue;
+    if (delivery === undefined || !isTelling(delivery)) continue;
     const { status, reason, waiting } = delivery;
     if (status !== null) return { eventId, cause: `HTTP ${status}`, side: sideOf(status) };
     const why = reason ?? (waiting?.kind === "retry" ? waiting.reason : null);
     return { eventId, cause: why === null ? "no response" : formatWord(why), side: sideOf(why) };
   }
   return undefined;
+}
+
+/** A delivery that expired while it waited does not tell what it waited for. */
+function isTelling({ state, attempts, reason }: DeliverySummary): boolean {
+  return state !== "delivered" && attempts > 0 && reason !== "held_expired";
 }
 
 function sideOf(cause: number | string | null): string {

@@ -95,7 +95,7 @@ function Failure({ partner }: { readonly partner: string }): JSX.Element | null 
   if (failure === undefined) return null;
   return (
     <p>
-      Latest failure: {failure.cause}, event <EventLink id={failure.eventId} />. {failure.side}
+      Latest failure: {failure.cause}, event <EventLink id={failure.eventId} partner={partner} />. {failure.side}
     </p>
   );
 }

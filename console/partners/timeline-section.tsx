@@ -15,7 +15,7 @@ const everySeconds = 30;
 
 const columns: readonly Column<TimelineItem>[] = [
   { header: "Time", cell: ({ at }) => <Timestamp at={at} /> },
-  { header: "Age", cell: ({ at }) => <Timestamp at={at} shows="age" />, isInCard: true },
+  { header: "Age", cell: ({ at }) => <Timestamp at={at} shows="age" /> },
   { header: "State", cell: ({ state }) => <Badge state={state} />, isInCard: true },
   { header: "Event", cell: ({ text }) => text, isInCard: true },
 ];

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { pathTo } from "../router/place.ts";
+import { changedQuery, pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 
 /** The page of a partner that is named `namespace/name`. */
@@ -13,10 +13,17 @@ export function PartnerLink({ partner }: { readonly partner: string }): JSX.Elem
   return <Link to={partnerPath(partner)}>{partner}</Link>;
 }
 
+interface EventLinkProps {
+  readonly id: string;
+  /** The partner whose delivery is open. @default the first failed one */
+  readonly partner?: string;
+}
+
 /** The id of an event, as a link to its page. */
-export function EventLink({ id }: { readonly id: string }): JSX.Element {
+export function EventLink({ id, partner }: EventLinkProps): JSX.Element {
+  const query = partner === undefined ? "" : changedQuery(new URLSearchParams(), { open: partner });
   return (
-    <Link to={pathTo("events", id)} class="id">
+    <Link to={`${pathTo("events", id)}${query}`} class="id">
       {id}
     </Link>
   );

@@ -138,6 +138,7 @@ describe("the latest failure", () => {
   test("is of the newest event that failed, and says whose side it is on", () => {
     const events = [
       event("new", { attempts: 0 }),
+      event("expired", { state: "dead", reason: "held_expired", attempts: 3 }),
       event("fine", { state: "delivered", status: 200 }),
       event("other", { partner: "shop/other", status: 500 }),
       event("bad", { status: 503 }),
