@@ -25,7 +25,7 @@ const noPassword = `$2a$04$${".".repeat(53)}`;
 const bcryptHash = /^\$2[abxy]\$\d\d\$/u;
 const ownerOnly = 0o600;
 /** A Secret that changes during each of so many reads is read again at the next check. */
-const readsMax = 3;
+const readsMax = 20;
 
 /** Creates the writer of the users. Every start of the server needs the file. */
 export function createServerUsers({ authFolder, usersFile }: ServerUsersPlace, log: Logger) {
