@@ -1,4 +1,4 @@
-import type { PointerProblem, SchemaNode } from "../event-schema/schema-node.ts";
+import { nodesBelow, type PointerProblem, type SchemaNode } from "../event-schema/schema-node.ts";
 import { parseSchema } from "../event-schema/parse-schema.ts";
 import { validateData } from "../event-schema/validate-data.ts";
 import type { FieldProblem } from "../problem.ts";
@@ -127,16 +127,6 @@ export function contradictionWarnings({ types }: EventCatalogSpec): readonly str
     }),
   );
   return all.slice(0, warningsMax);
-}
-
-/** A schema and all schemas within it, each once. */
-function nodesBelow(root: SchemaNode): ReadonlySet<SchemaNode> {
-  const nodes = new Set([root]);
-  // A set also iterates over what is added on the way.
-  for (const { properties, items, additional, allOf = [], anyOf = [], oneOf = [] } of nodes)
-    for (const one of [...(properties?.values() ?? []), ...allOf, ...anyOf, ...oneOf, items, additional])
-      if (typeof one === "object") nodes.add(one);
-  return nodes;
 }
 
 function contradictionsOf(node: SchemaNode): readonly PointerProblem[] {

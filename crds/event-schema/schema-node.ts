@@ -105,6 +105,16 @@ export interface PointerProblem {
   readonly detail: string;
 }
 
+/** A schema and all schemas within it, each once. */
+export function nodesBelow(root: SchemaNode): ReadonlySet<SchemaNode> {
+  const nodes = new Set([root]);
+  // A set also iterates over what is added on the way.
+  for (const { properties, items, additional, allOf = [], anyOf = [], oneOf = [] } of nodes)
+    for (const one of [...(properties?.values() ?? []), ...allOf, ...anyOf, ...oneOf, items, additional])
+      if (typeof one === "object") nodes.add(one);
+  return nodes;
+}
+
 /** True for a value of one of the types. */
 export function isOfType(value: unknown, types: number): boolean {
   if (typeof value === "string") return (types & typeBits.string) !== 0;

@@ -2,15 +2,15 @@ import type { contractErrors } from "../../api/events.ts";
 import { canonicalJson } from "../../crds/compile/canonical-json.ts";
 import type { EventVersionConfig, RuntimeConfig } from "../../crds/config.ts";
 import { declaredTypes } from "../../crds/declared-types.ts";
+import { parseExactly } from "../../crds/event-schema/long-number.ts";
 import { parseSchema } from "../../crds/event-schema/parse-schema.ts";
 import type { SchemaNode } from "../../crds/event-schema/schema-node.ts";
-import { validateData } from "../../crds/event-schema/validate-data.ts";
-import { parseJsonObject } from "../json/json-body.ts";
 import { selectPayload } from "../webhooks/events/payload-selection.ts";
-import { isOwnType } from "../webhooks/events/envelope.ts";
+import { type Envelope, isOwnType } from "../webhooks/events/envelope.ts";
+import { contractError } from "../webhooks/events/contract-error.ts";
 import { createRoutingTable, type RoutingTable } from "../webhooks/partners/configured-partners.ts";
 import { compilePartners } from "../webhooks/partners/partner.ts";
-import { versionOf, type StoredEvent } from "../webhooks/records/event-record.ts";
+import type { StoredEvent } from "../webhooks/records/event-record.ts";
 
 /** Events of one type and version that the edit would reject. Its members are a stored form. */
 interface RejectedType {
@@ -59,20 +59,25 @@ export function createContractChanges(base: RuntimeConfig, edit: RuntimeConfig, 
   const hasContracts = canonicalJson(base.eventCatalogs ?? []) !== canonicalJson(edit.eventCatalogs ?? []);
   const hasPayloads = hasContracts || payloadsOf(base) !== payloadsOf(edit);
   if (!hasPayloads) return undefined;
-  const [judgeBefore, judgeAfter] = [createJudge(base, rules), createJudge(edit, rules)];
+  const rootOf = createRoots();
+  const [judgeBefore, judgeAfter] = [createJudge(base, rules, rootOf), createJudge(edit, rules, rootOf)];
   const [old, edited] = [base, edit].map((config) => createRoutingTable(compilePartners(config, []))) as [
     RoutingTable,
     RoutingTable,
   ];
+  const addJudged = (tally: ContractTally, event: StoredEvent, labels: readonly string[]): void => {
+    const sent = asSent(event);
+    const [before, after] = [judgeBefore(sent), judgeAfter(sent)];
+    if (before === undefined && after !== undefined) {
+      addRejected(tally, event.eventId, sent, after);
+      for (const label of labels) addToPartner(tally, label, "rejected");
+    }
+    if (before !== undefined && after === undefined) tally.accepted += 1;
+  };
   return {
     /** Adds one event that these partners get before the edit. */
     addTo: (tally: ContractTally, event: StoredEvent, labels: readonly string[]): void => {
-      const [before, after] = hasContracts && !isOwnType(event.type) ? [judgeBefore(event), judgeAfter(event)] : [];
-      if (before === undefined && after !== undefined) {
-        addRejected(tally, event, after);
-        for (const label of labels) addToPartner(tally, label, "rejected");
-      }
-      if (before !== undefined && after === undefined) tally.accepted += 1;
+      if (hasContracts && !isOwnType(event.type)) addJudged(tally, event, labels);
       for (const label of changedPayloads(event, old, edited)) addToPartner(tally, label, "changed");
     },
   };
@@ -84,36 +89,36 @@ function payloadsOf({ partners }: RuntimeConfig): string {
   );
 }
 
-interface Judged {
-  readonly version: string;
-  readonly code: (typeof contractErrors)[number];
+/** The part of an event that its declared type judges. */
+type JudgedEvent = Pick<Envelope, "type" | "version" | "data">;
+
+/** A recorded event as it was sent, with every digit of its data. */
+function asSent({ type, body }: StoredEvent): JudgedEvent {
+  const { version, data } = parseExactly(Buffer.from(body).toString()) as Partial<Omit<JudgedEvent, "type">>;
+  return { type, version: version ?? "", ...(data === undefined ? {} : { data }) };
 }
 
+type Code = (typeof contractErrors)[number];
+
 /** Finds why the declared types reject an event; undefined if they do not. */
-function createJudge(config: RuntimeConfig, { rejectsUndeclared, nowMs }: ContractRules) {
+function createJudge(config: RuntimeConfig, rules: ContractRules, rootOf: RootOf) {
   const types = declaredTypes(config);
+  const terms = { ...rules, rootOf: (_type: string, declared: EventVersionConfig) => rootOf(declared) };
+  return (event: JudgedEvent): Code | undefined => contractError(types, event, terms)?.code as Code | undefined;
+}
+
+type RootOf = (declared: EventVersionConfig) => SchemaNode | undefined;
+
+/** Parses each schema once: both configurations hold the versions that the edit leaves. */
+function createRoots(): RootOf {
   const roots = new Map<EventVersionConfig, SchemaNode | undefined>();
-  const rootOf = (declared: EventVersionConfig): SchemaNode | undefined => {
+  return (declared) => {
     if (!roots.has(declared)) roots.set(declared, parseSchema(declared.schema).root);
     return roots.get(declared);
   };
-  return ({ type, body }: StoredEvent): Judged | undefined => {
-    const { data = {} } = parseJsonObject(Buffer.from(body).toString()) ?? {};
-    const version = versionOf(body) ?? "";
-    const declared = types.get(type)?.versions.get(version);
-    if (declared === undefined) return rejectsUndeclared ? { version, code: "undeclared_type" } : undefined;
-    if (hasEnded(declared, nowMs)) return { version, code: "version_retired" };
-    const root = rootOf(declared);
-    if (root === undefined || validateData(root, data).length === 0) return undefined;
-    return { version, code: "invalid_data" };
-  };
 }
 
-function hasEnded({ sunsetAtMs = Number.POSITIVE_INFINITY }: EventVersionConfig, nowMs: number): boolean {
-  return sunsetAtMs <= nowMs;
-}
-
-function addRejected(tally: ContractTally, { type, eventId }: StoredEvent, { version, code }: Judged): void {
+function addRejected(tally: ContractTally, eventId: string, { type, version }: JudgedEvent, code: Code): void {
   tally.rejected += 1;
   const known = tally.types.find((one) => one.type === type && one.version === version && one.code === code);
   if (known === undefined && tally.types.length >= typesMax) return;
@@ -125,19 +130,14 @@ function addRejected(tally: ContractTally, { type, eventId }: StoredEvent, { ver
 
 /** Labels of partners that get other bytes of the event. */
 function changedPayloads(event: StoredEvent, old: RoutingTable, edited: RoutingTable): readonly string[] {
-  const before = new Map(
-    old
-      .routeOf(event)
-      .payloads.entries()
-      .map(([{ label }, payload]) => [label, payload]),
-  );
-  const route = edited.routeOf(event);
-  const had = new Set(old.routeOf(event).matching.map(({ label }) => label));
+  const [was, route] = [old.routeOf(event), edited.routeOf(event)];
+  const before = new Map(was.payloads.entries().map(([{ label }, payload]) => [label, payload]));
+  const had = new Set(was.matching.map(({ label }) => label));
   return route.matching.flatMap((partner) => {
     if (!had.has(partner.label)) return [];
-    const [was, is] = [before.get(partner.label) ?? [], route.payloads.get(partner) ?? []];
-    if (canonicalJson(was) === canonicalJson(is)) return [];
-    const [sent, next] = [selectPayload(event.body, was), selectPayload(event.body, is)];
+    const [now, then] = [before.get(partner.label) ?? [], route.payloads.get(partner) ?? []];
+    if (canonicalJson(now) === canonicalJson(then)) return [];
+    const [sent, next] = [selectPayload(event.body, now), selectPayload(event.body, then)];
     return Buffer.compare(sent, next) === 0 ? [] : [partner.label];
   });
 }

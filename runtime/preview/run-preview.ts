@@ -9,7 +9,7 @@ import { createAttemptChanges, noAttempts, type AttemptChanges } from "./attempt
 import { readEvent, readRecordedEvent, type StoredEvent } from "../webhooks/records/event-record.ts";
 import { createContractChanges, noContracts, type ContractChanges, type ContractRules } from "./contract-changes.ts";
 import { editedConfig, type Edit } from "./edited-config.ts";
-import { createMatchChanges, noMatches, type Difference, type MatchChanges } from "./match-changes.ts";
+import { createMatchChanges, noMatches, type MatchChanges } from "./match-changes.ts";
 import type { PreviewJob } from "./preview-job.ts";
 import { configIdentity, effectsOf, type EffectDeps } from "./preview-effect.ts";
 
@@ -175,14 +175,10 @@ async function readAttempts(
 /** A job with all its tallies. */
 type CountedJob = PreviewJob & Required<Pick<PreviewJob, "contracts">>;
 
-function countContracts(
-  contracts: NonNullable<ContractChanges>,
-  tally: CountedJob["contracts"],
-  message: ScannedMessage,
-  { before }: Difference,
-): void {
-  const event = readEvent(message);
-  if (event !== undefined) contracts.addTo(tally, event, before);
+/** The facts of an event, if it is of one of the tenants. */
+function visibleEvent(message: ScannedMessage, tenants: readonly string[]) {
+  const event = readRecordedEvent(message);
+  return event !== undefined && includesTenant(tenants, event.tenant) ? event : undefined;
 }
 
 async function step({ tenants, window, cursor, tally, contracts: contractTally }: CountedJob, one: Count) {
@@ -192,12 +188,14 @@ async function step({ tenants, window, cursor, tally, contracts: contractTally }
   const inside = messages.slice(0, countInside(messages, window));
   const affected: StoredEvent[] = [];
   for (const message of inside) {
-    const event = readRecordedEvent(message);
-    if (event === undefined || !includesTenant(tenants, event.tenant)) continue;
+    const event = visibleEvent(message, tenants);
+    if (event === undefined) continue;
     const difference = changes.take(withBodies ? { ...event, body: message.data } : event);
-    if (contracts !== undefined) countContracts(contracts, contractTally, message, difference);
-    const stored = attempts.isAffected(difference) ? readEvent(message) : undefined;
-    if (stored !== undefined) affected.push(stored);
+    const isAffected = attempts.isAffected(difference);
+    const stored = isAffected || contracts !== undefined ? readEvent(message) : undefined;
+    if (stored === undefined) continue;
+    contracts?.addTo(contractTally, stored, difference.before);
+    if (isAffected) affected.push(stored);
   }
   changes.addTo(tally);
   const last = inside.at(-1);

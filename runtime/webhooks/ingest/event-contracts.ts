@@ -2,12 +2,11 @@ import type { EventVersionConfig, RuntimeConfig } from "../../../crds/config.ts"
 import { type DeclaredType, declaredTypes } from "../../../crds/declared-types.ts";
 import { parseExactly } from "../../../crds/event-schema/long-number.ts";
 import { parseSchema } from "../../../crds/event-schema/parse-schema.ts";
-import type { PointerProblem, SchemaNode } from "../../../crds/event-schema/schema-node.ts";
-import { measuredValidation } from "../../../crds/event-schema/validate-data.ts";
+import { nodesBelow, type PointerProblem, type SchemaNode } from "../../../crds/event-schema/schema-node.ts";
 import type { EventSettings } from "../../config/settings/settings.ts";
-import { ApiError, type FieldError } from "../../errors/api-error.ts";
+import type { ApiError } from "../../errors/api-error.ts";
+import { contractError } from "../events/contract-error.ts";
 import { type Envelope, eventText, type ValidEnvelope } from "../events/envelope.ts";
-import { fieldPath } from "../events/personal-data.ts";
 import type { Log } from "../log.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 
@@ -25,7 +24,6 @@ interface EventContractsDeps {
 
 /** Undeclared types that are logged between two configurations. A counter counts all of them. */
 const loggedMax = 100;
-const unchecked = { problems: [], steps: 0 };
 /** Memory of one schema within a schema, with its names: 300 to 500 bytes in a heap of Node 24. */
 const nodeBytes = 400;
 
@@ -81,30 +79,13 @@ export class EventContracts {
     if (error !== undefined) throw error;
   }
 
-  #errorOf(
-    { type, version, data = {} }: Envelope,
-    onSteps: (steps: number) => void = () => undefined,
-  ): ApiError | undefined {
-    const declared = this.#types.get(type)?.versions.get(version);
-    if (declared === undefined) return this.#undeclaredError(type, version);
-    const { sunsetAtMs } = declared;
-    if (sunsetAtMs !== undefined && sunsetAtMs <= this.#deps.now()) return retired(type, declared);
-    const root = this.#rootOf(type, declared);
-    const { problems, steps } = root === undefined ? unchecked : measuredValidation(root, data);
-    onSteps(steps);
-    if (problems.length === 0) return undefined;
-    const detail = `The data does not match version ${version} of ${type}`;
-    return new ApiError("invalid_data", detail, { errors: problems.map(fieldError) });
-  }
-
-  #undeclaredError(type: string, version: string): ApiError | undefined {
-    if (this.#deps.undeclared !== "Reject") return undefined;
-    const known = this.#types.get(type);
-    const detail =
-      known === undefined
-        ? `No event catalog declares the type ${type}`
-        : `The catalog ${known.catalog} declares no version ${version} of ${type}`;
-    return new ApiError("undeclared_type", `${detail}; declare it or correct the event`);
+  #errorOf(envelope: Envelope, onSteps?: (steps: number) => void): ApiError | undefined {
+    return contractError(this.#types, envelope, {
+      rejectsUndeclared: this.#deps.undeclared === "Reject",
+      nowMs: this.#deps.now(),
+      rootOf: (type, declared) => this.#rootOf(type, declared),
+      ...(onSteps === undefined ? {} : { onSteps }),
+    });
   }
 
   #count({ type, version }: Envelope, error: ApiError | undefined): void {
@@ -149,7 +130,8 @@ export class EventContracts {
 
   #measure(type: string, version: string): void {
     const root = this.#lastGood.get(`${type} ${version}`);
-    if (root !== undefined) this.#deps.metrics.eventSchemaBytes.set({ type, version }, nodesOf(root) * nodeBytes);
+    if (root !== undefined)
+      this.#deps.metrics.eventSchemaBytes.set({ type, version }, nodesBelow(root).size * nodeBytes);
   }
 }
 
@@ -158,34 +140,4 @@ export function exactEnvelope({ envelope, bytes, hasLongNumbers }: ValidEnvelope
   if (!hasLongNumbers) return envelope;
   const { data = {} } = parseExactly(eventText(bytes)) as Pick<Envelope, "data">;
   return { ...envelope, data };
-}
-
-function nodesOf(root: SchemaNode): number {
-  const seen = new Set<SchemaNode>();
-  const pending = [root];
-  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
-    if (seen.has(node)) continue;
-    seen.add(node);
-    const { properties, items, additional, allOf = [], anyOf = [], oneOf = [] } = node;
-    pending.push(...(properties?.values() ?? []), ...allOf, ...anyOf, ...oneOf);
-    if (items !== undefined) pending.push(items);
-    if (typeof additional === "object") pending.push(additional);
-  }
-  return seen.size;
-}
-
-function retired(type: string, { version, sunsetAtMs = 0 }: EventVersionConfig): ApiError {
-  const at = new Date(sunsetAtMs).toISOString();
-  return new ApiError("version_retired", `Version ${version} of ${type} ended at ${at}; send a later version`);
-}
-
-/** Texts of data are never in it: only pointers and what the schema has. */
-function fieldError({ pointer, detail }: PointerProblem): FieldError {
-  const segments = pointer.split("/").slice(1).map(segmentOf);
-  return { field: fieldPath(["data", ...segments]), code: "invalid_data", detail: `/data${pointer} ${detail}` };
-}
-
-function segmentOf(escaped: string): string | number {
-  const name = escaped.replaceAll("~1", "/").replaceAll("~0", "~");
-  return /^(?:0|[1-9]\d*)$/u.test(name) ? Number(name) : name;
 }
