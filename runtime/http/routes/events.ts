@@ -5,7 +5,7 @@ import type { EventReads } from "../../webhooks/history/event-reads.ts";
 import type { ExplainQuery } from "../../webhooks/history/explain-event.ts";
 import { partnersOf } from "../../webhooks/history/history-view.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
-import { ingestBatch, isBatch, splitBatch, type BatchItemResult } from "../../webhooks/ingest/ingest-batch.ts";
+import { ingestBatch, isSourceList, nativeSource, type BatchItemResult } from "../../webhooks/ingest/ingest-batch.ts";
 import { cloudEventSource, isBinaryMode } from "../../webhooks/ingest/cloud-event-source.ts";
 import type { CheckEvent, EventCaller, EventSource, Ingest, IngestResponse } from "../../webhooks/ingest/ingest.ts";
 import { readDryRunQuery } from "./event-query.ts";
@@ -43,7 +43,7 @@ export function eventRoutes(intake: EventIntake, partnersClaim: PartnersClaim = 
       handle: async (request) => {
         const event = sourceOf(request);
         const sender = senderOf(request);
-        if (!isList(event)) return { status: 202, body: acceptedBody(await ingest(event, sender)) };
+        if (!isSourceList(event)) return { status: 202, body: acceptedBody(await ingest(event, sender)) };
         return batchResponse(await ingestBatch(ingest, event, sender), request.correlationId);
       },
     },
@@ -68,7 +68,7 @@ async function dryRun(
   explain: ExplainQuery | undefined,
 ): Promise<ApiResponse> {
   const source = sourceOf(request);
-  if (isList(source))
+  if (isSourceList(source))
     throw invalidField("invalid_request", "dry_run", "a dry run accepts one event; send the events one at a time");
   const { envelope, bytes, isDuplicate } = await checkEvent(source, senderOf(request));
   const { eventId, tenant, type } = envelope;
@@ -83,14 +83,6 @@ function sourceOf({ headers = {}, body, caller: { tenants } }: ApiRequest): Even
 
 function senderOf({ caller: { tenants }, traceparent }: ApiRequest): EventCaller {
   return { tenants, traceparent };
-}
-
-function nativeSource(body: Uint8Array): EventSource | readonly EventSource[] {
-  return isBatch(body) ? splitBatch(body) : body;
-}
-
-function isList(source: EventSource | readonly EventSource[]): source is readonly EventSource[] {
-  return Array.isArray(source);
 }
 
 /** In binary mode the headers are a part of the event. */

@@ -46,6 +46,16 @@ export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
   }
 }
 
+/** The events of a body in the default format: one, or a list. @throws ApiError as {@link splitBatch} */
+export function nativeSource(body: Uint8Array): EventSource | readonly EventSource[] {
+  return isBatch(body) ? splitBatch(body) : body;
+}
+
+/** True for the events of a batch. */
+export function isSourceList(source: EventSource | readonly EventSource[]): source is readonly EventSource[] {
+  return Array.isArray(source);
+}
+
 /** Stores each event of a batch. The results have the order of the events. */
 export async function ingestBatch(
   ingest: Ingest,

@@ -5,7 +5,7 @@ import type { Layout } from "../../nats/layout.ts";
 import type { Log } from "../log.ts";
 import { cloudEventSource, isBinaryMode, type HeaderValues } from "./cloud-event-source.ts";
 import type { EventSource, Ingest, IngestResponse } from "./ingest.ts";
-import { ingestBatch, isBatch, splitBatch } from "./ingest-batch.ts";
+import { ingestBatch, isSourceList, nativeSource } from "./ingest-batch.ts";
 
 interface IngestSubjectDeps {
   readonly nats: NatsConnectionHandle;
@@ -41,7 +41,7 @@ async function respondTo(
   const caller = { tenants: [token], traceparent };
   try {
     const source = sourceOf(data, headers(), token);
-    if (!isList(source)) return accepted(await ingest(source, caller));
+    if (!isSourceList(source)) return accepted(await ingest(source, caller));
     const results = await ingestBatch(ingest, source, caller);
     return {
       results: results.map((result) => ("response" in result ? accepted(result.response) : rejected(result.error))),
@@ -69,11 +69,7 @@ function sourceOf(data: Uint8Array, given: HeaderValues, tenant: string): EventS
   const [mediaType = ""] = headers["content-type"] ?? [];
   const isCloudEvent = isBinaryMode(headers) || /^\s*application\/cloudevents/iu.test(mediaType);
   const source = isCloudEvent ? cloudEventSource({ headers, body: data, tenants: [tenant] }) : undefined;
-  return source ?? (isBatch(data) ? splitBatch(data) : data);
-}
-
-function isList(source: EventSource | readonly EventSource[]): source is readonly EventSource[] {
-  return Array.isArray(source);
+  return source ?? nativeSource(data);
 }
 
 function accepted({ eventId, tenant, duplicate }: IngestResponse): object {
