@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { EventCatalogConfig, EventTypeConfig, RuntimeConfig } from "../config.ts";
 import { byText } from "./canonical-json.ts";
-import { excludes } from "./unresolved-types.ts";
+import { excludes, fieldKey } from "./unresolved-types.ts";
 
 type FormerType = Pick<EventTypeConfig, "type" | "sensitive">;
 type SensitiveField = EventTypeConfig["sensitive"][number];
@@ -45,16 +45,12 @@ function releasedBy(compiled: readonly EventCatalogConfig[], last: ReadonlyMap<s
     compiled.flatMap((catalog) => {
       const before = last.get(nameOf(catalog));
       if (before === undefined || before === catalog) return [];
-      const now = new Map(catalog.types.map(({ type, sensitive }) => [type, new Set(sensitive.map(keyOf))]));
-      return before.types.flatMap(({ type, sensitive }) =>
-        sensitive
-          .map(keyOf)
-          .filter((key) => now.get(type)?.has(key) === false)
-          .map((key) => `${type} ${key}`),
-      );
+      const declared = new Set(catalog.types.map(({ type }) => type));
+      const now = new Set(keysOf(catalog.types));
+      return keysOf(before.types.filter(({ type }) => declared.has(type))).filter((key) => !now.has(key));
     }),
   );
-  return (type, field) => released.has(`${type} ${keyOf(field)}`);
+  return (type, field) => released.has(fieldKey(type, field));
 }
 
 /** A catalog with its former types; undefined if nothing is left of it. */
@@ -105,6 +101,6 @@ function nameOf({ namespace, name }: Pick<EventCatalogConfig, "namespace" | "nam
   return `${namespace}/${name}`;
 }
 
-function keyOf({ pointer, class: fieldClass }: SensitiveField): string {
-  return `${fieldClass} ${pointer}`;
+function keysOf(types: readonly FormerType[]): readonly string[] {
+  return types.flatMap(({ type, sensitive }) => sensitive.map((field) => fieldKey(type, field)));
 }

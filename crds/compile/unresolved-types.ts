@@ -51,17 +51,22 @@ interface KeptField {
   readonly words: string;
 }
 
+/** Equal for the same field of a type in the same class. */
+export function fieldKey(type: string, { pointer, class: fieldClass }: KeptField["field"]): string {
+  return `${type} ${fieldClass} ${pointer}`;
+}
+
 /** Fields that no catalog declares in any type now, from the former types of catalogs. */
 function keptFieldsOf(catalogs: readonly EventCatalogConfig[]): readonly KeptField[] {
-  const keyOf = (type: string, { pointer, class: fieldClass }: KeptField["field"]): string =>
-    `${type} ${fieldClass} ${pointer}`;
   const declared = new Set(
-    catalogs.flatMap(({ types }) => types.flatMap(({ type, sensitive }) => sensitive.map((one) => keyOf(type, one)))),
+    catalogs.flatMap(({ types }) =>
+      types.flatMap(({ type, sensitive }) => sensitive.map((one) => fieldKey(type, one))),
+    ),
   );
   return catalogs.flatMap(({ namespace, name, formerTypes = [] }) =>
     formerTypes.flatMap(({ type, sensitive }) =>
       sensitive
-        .filter((field) => !declared.has(keyOf(type, field)))
+        .filter((field) => !declared.has(fieldKey(type, field)))
         .map((field) => ({
           type,
           field,
