@@ -11,22 +11,13 @@ import {
 } from "../../../../runtime/metrics/slo/calendar-rest.ts";
 import { assessSlo, budgetOf } from "../../../../runtime/metrics/slo/slo-status.ts";
 import { sloWindows } from "../../../../runtime/metrics/slo/slo-windows.ts";
+import { loginSlo } from "./login-slo.ts";
 
 const hourMs = 3_600_000;
 const [hour, day] = [3_600, 86_400];
 const at = (text: string): number => Date.parse(text);
 
-const base: SloConfig = {
-  name: "login",
-  domain: "auth",
-  metric: "auth_success_rate",
-  objective: 0.99,
-  counts: "Good",
-  windowDays: 30,
-  minimumEvents: 100,
-  burnRates: [14.4, 6, 3, 1],
-  public: false,
-};
+const base = loginSlo;
 const over = { operator: "AtMost", threshold: 1, sliceSeconds: hour } as const;
 const inCalendar = (period: "Month" | "Quarter", timeZone: string, more: Partial<SloConfig> = {}): SloConfig => ({
   ...base,

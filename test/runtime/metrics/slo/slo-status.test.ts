@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { SloConfig } from "../../../../crds/config.ts";
 import {
   assessSlo,
   burnTiers,
@@ -7,18 +6,9 @@ import {
   type SloStatus,
   windowsOf,
 } from "../../../../runtime/metrics/slo/slo-status.ts";
+import { loginSlo } from "./login-slo.ts";
 
-const slo: SloConfig = {
-  name: "login",
-  domain: "auth",
-  metric: "auth_success_rate",
-  objective: 0.99,
-  counts: "Good",
-  windowDays: 30,
-  minimumEvents: 100,
-  burnRates: [14.4, 6, 3, 1],
-  public: false,
-};
+const slo = loginSlo;
 const hour = 3_600;
 const stepMin = 60;
 

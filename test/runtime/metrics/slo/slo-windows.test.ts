@@ -9,6 +9,7 @@ import {
   placeOf,
   sloWindows,
 } from "../../../../runtime/metrics/slo/slo-windows.ts";
+import { loginSlo } from "./login-slo.ts";
 
 type Correction = NonNullable<SloConfig["corrections"]>[number];
 
@@ -40,15 +41,8 @@ function countedBy({ reads, windows, places }: ReturnType<typeof sloWindows>): r
 }
 
 const withCorrections = (corrections: readonly Correction[]): SloConfig => ({
-  name: "login",
-  domain: "auth",
-  metric: "auth_success_rate",
-  objective: 0.99,
-  counts: "Good",
-  windowDays: 30,
+  ...loginSlo,
   minimumEvents: 1,
-  burnRates: [14.4, 6, 3, 1],
-  public: false,
   corrections,
 });
 

@@ -137,20 +137,26 @@ test("a pod starts after a delayed response to its first heartbeat, with the oth
   await ownership.leave();
 });
 
-test("a pod that is gone loses its lanes at once, not at the next regular heartbeat", async () => {
+/** The ownership of a pod by a bucket of heartbeats, with a clock of JetStream that is at 10 s when it starts. */
+async function startOwnership(bucketOf: (nowMs: () => number) => object): Promise<LaneOwnership> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"], now: 0 });
   onTestFinished(() => void vi.useRealTimers());
   const fromMs = performance.now();
   const nowMs = (): number => 10_000 + performance.now() - fromMs;
-  const other = { key: "other", storedAtMs: 8_700, headers: { "Lease-Ms": "1500" } };
-  const own = { key: "own", storedAtMs: 10_000, revision: 1 };
-  const bucket = { put: async () => 1, all: async () => [own, other], remove: async () => undefined };
   const clock = { observe: () => undefined, now: nowMs, localMs: () => performance.now() };
   const { log } = memoryLog();
+  const bucket = { remove: async () => undefined, ...bucketOf(nowMs) };
   const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls };
   const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
   onTestFinished(() => ownership.leave());
   await ownership.start();
+  return ownership;
+}
+
+test("a pod that is gone loses its lanes at once, not at the next regular heartbeat", async () => {
+  const other = { key: "other", storedAtMs: 8_700, headers: { "Lease-Ms": "1500" } };
+  const own = { key: "own", storedAtMs: 10_000, revision: 1 };
+  const ownership = await startOwnership(() => ({ put: async () => 1, all: async () => [own, other] }));
   await vi.advanceTimersByTimeAsync(199);
   expect(ownership.livePods()).toEqual(["other", "own"]);
   await vi.advanceTimersByTimeAsync(1);
@@ -158,23 +164,15 @@ test("a pod that is gone loses its lanes at once, not at the next regular heartb
 });
 
 test("a lost read of heartbeats delays the next heartbeat by half a second, and longer only while reads fail", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"], now: 0 });
-  onTestFinished(() => void vi.useRealTimers());
   let isLost = false;
   const beatsMs: number[] = [];
   const put = async (): Promise<number> => beatsMs.push(performance.now());
-  const all = async (timeoutMs = 5_000) => {
+  const read = async (nowMs: () => number, timeoutMs = 5_000) => {
     if (isLost) await new Promise((resolve) => setTimeout(resolve, timeoutMs));
     if (isLost) throw new NoReplyError("KV_pods", "timeout");
-    return [{ key: "own", storedAtMs: 10_000, revision: beatsMs.length }];
+    return [{ key: "own", storedAtMs: nowMs(), revision: beatsMs.length }];
   };
-  const clock = { observe: () => undefined, now: () => 10_000, localMs: () => performance.now() };
-  const { log } = memoryLog();
-  const bucket = { put, all, remove: async () => undefined };
-  const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls };
-  const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
-  onTestFinished(() => ownership.leave());
-  await ownership.start();
+  await startOwnership((nowMs) => ({ put, all: (timeoutMs?: number) => read(nowMs, timeoutMs) }));
   isLost = true;
   await vi.advanceTimersByTimeAsync(4_000);
   const gapsMs = beatsMs.map((atMs, index) => atMs - (beatsMs[index - 1] ?? 0)).slice(2, 5);
@@ -185,21 +183,13 @@ test("a lost read of heartbeats delays the next heartbeat by half a second, and 
 });
 
 test("a pod that is gone is noticed soon after a replica that lags behind returned old heartbeats", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"], now: 0 });
-  onTestFinished(() => void vi.useRealTimers());
-  const fromMs = performance.now();
-  const nowMs = (): number => 10_000 + performance.now() - fromMs;
   const other = { key: "other", storedAtMs: 8_700, headers: { "Lease-Ms": "1500" } };
   let beats = 0;
-  // The second heartbeat finds the pod gone, in a replica that does not have this heartbeat yet.
-  const all = async () => [{ key: "own", storedAtMs: nowMs(), revision: beats === 2 ? 1 : beats }, other];
-  const bucket = { put: async () => (beats += 1), all, remove: async () => undefined };
-  const clock = { observe: () => undefined, now: nowMs, localMs: () => performance.now() };
-  const { log } = memoryLog();
-  const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls };
-  const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
-  onTestFinished(() => ownership.leave());
-  await ownership.start();
+  const ownership = await startOwnership((nowMs) => ({
+    put: async () => (beats += 1),
+    // The second heartbeat finds the pod gone, in a replica that does not have this heartbeat yet.
+    all: async () => [{ key: "own", storedAtMs: nowMs(), revision: beats === 2 ? 1 : beats }, other],
+  }));
   await vi.advanceTimersByTimeAsync(299);
   expect([beats, ownership.livePods()]).toEqual([2, ["other", "own"]]);
   await vi.advanceTimersByTimeAsync(1);
