@@ -3,8 +3,8 @@ const placesMax = 16;
 
 /**
  * Keeps the place of the keyboard. A part that leaves or is disabled with the focus gives it to the element of its
- * surroundings that had it last, or to these surroundings: a person who presses "Clear filters" or "Try again" goes on
- * from there instead of from the top of the page.
+ * surroundings that had it last, or to these surroundings: a person who presses "Clear filters" or "Try again"
+ * continues there instead of from the top of the page.
  *
  * @returns ends it
  */

@@ -16,7 +16,7 @@ export class TurnBudget {
   /** Counts work that was done. */
   spend(steps: number): void {
     this.#left -= steps;
-    // A turn that nobody waits for ends too.
+    // A turn ends even if no event waits for the next one.
     if (this.#next === undefined) this.#next = this.#refill();
   }
 

@@ -49,11 +49,11 @@ describe.each(isSoak ? [1, 3] : [1])("with %i NATS servers", (size) => {
     prefix: string,
     onTestFinished: (clean: () => Promise<void>) => void,
     overrides: PartnerOverrides = {},
-    answer?: (delivery: ReceivedDelivery) => PartnerAnswer,
+    respond?: (delivery: ReceivedDelivery) => PartnerAnswer,
   ) {
     const names = ["pod-1", "pod-2", "pod-3"];
     const uid = idsOf(256).find((id) => ownerOf(partnerKey(id), names) === "pod-1") ?? "";
-    const partner = await startWebhookPartner(answer);
+    const partner = await startWebhookPartner(respond);
     onTestFinished(() => partner.close());
     const config = configOf(partnerConfig("one", partner.url, { uid, ...overrides }));
     const workers = await Promise.all(

@@ -257,8 +257,8 @@ describe.concurrent("a dry run", () => {
     });
     context.onTestFinished(async () => required.close());
     const headers = { "content-type": "application/json", authorization: "a" };
-    const answer = await required.inject({ method: "POST", url: "/events?dry_run=true", payload: text, headers });
-    expect(answer.json()).toMatchObject({ event_id: "e-1", explanation: null });
+    const response = await required.inject({ method: "POST", url: "/events?dry_run=true", payload: text, headers });
+    expect(response.json()).toMatchObject({ event_id: "e-1", explanation: null });
   });
 
   test("accepts CloudEvents in both modes, and rejects what ingest rejects", async (context) => {
