@@ -4,6 +4,7 @@ import { compileCatalog } from "../../crds/compile/catalog.ts";
 import { compileQuota } from "../../crds/compile/quota.ts";
 import type { CatalogConfig } from "../../crds/config.ts";
 import type { Resource } from "../../crds/resource.ts";
+import { prometheusRule, ruleDay } from "../../runtime/prometheus/prometheus-rule.ts";
 import {
   type CatalogRules,
   needsTenant,
@@ -29,7 +30,6 @@ export interface RulesArguments {
   readonly labels: readonly string[];
 }
 
-const dayMs = 86_400_000;
 /** Most tenants of one command line. */
 const tenantsMax = 100;
 
@@ -58,9 +58,7 @@ function rulesOf(
     .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1));
   const quotas = resources.flatMap((resource) => (resource.kind === "QueryClassQuota" ? [compileQuota(resource)] : []));
   if (tenants.length === 0) requireNoTenant(catalogs);
-  // Rules of one day are equal, so that a pipeline sees changes of resources only.
-  const nowMs = Math.floor(Date.now() / dayMs) * dayMs;
-  const options = { tenants, labels, nowMs, isTenantMatched: output !== "vmalert", quotas };
+  const options = { tenants, labels, nowMs: ruleDay(Date.now()), isTenantMatched: output !== "vmalert", quotas };
   return catalogs.map((catalog) => rulesOfCatalog(catalog, options));
 }
 
@@ -108,16 +106,7 @@ function placeOf({ namespace, name }: Pick<CatalogConfig, "namespace" | "name">)
 function rulesText(rules: readonly CatalogRules[], form: RulesForm): string {
   if (form !== "prometheusrule")
     return yamlOf({ groups: rules.flatMap(({ groups }) => groups.map((group) => groupOf(group, form))) });
-  return rules
-    .map(({ namespace, name, groups }) =>
-      yamlOf({
-        apiVersion: "monitoring.coreos.com/v1",
-        kind: "PrometheusRule",
-        metadata: { name: `${name}-slos`, namespace },
-        spec: { groups: groups.map((group) => groupOf(group, form)) },
-      }),
-    )
-    .join("---\n");
+  return rules.map((one) => yamlOf(prometheusRule(one))).join("---\n");
 }
 
 function groupOf({ name, tenant, rules }: RuleGroup, form: RulesForm): object {

@@ -39,16 +39,20 @@ function silencedIntervals({ slo, metric, nowMs }: Silenced): readonly Interval[
   return excludedIntervals(slo.corrections ?? [], span, correctionStep(slo, metric.minStepSeconds));
 }
 
-/** States how long corrections are silenced. */
-export function silenceNotes({ slo, entry }: SloEntry, nowMs: number): readonly string[] {
-  if (slo.corrections === undefined) return [];
-  const intervals = silencedIntervals({ slo, metric: entry.metric, nowMs });
+/** The end of the silenced intervals in Unix milliseconds; undefined when they are printed completely. */
+export function silencedUntil({ slo, entry }: SloEntry, nowMs: number): number | undefined {
+  if (slo.corrections === undefined) return undefined;
+  const cut = silencedIntervals({ slo, metric: entry.metric, nowMs })[intervalsMax];
   const isScheduled = slo.corrections.some(({ schedule }) => schedule !== undefined);
-  const cut = intervals[intervalsMax];
-  if (cut === undefined && !isScheduled) return [];
-  const untilMs = cut?.fromMs ?? nowMs + silencedDays * dayMs;
+  return cut?.fromMs ?? (isScheduled ? nowMs + silencedDays * dayMs : undefined);
+}
+
+/** States how long corrections are silenced. */
+export function silenceNotes(view: SloEntry, nowMs: number): readonly string[] {
+  const untilMs = silencedUntil(view, nowMs);
+  if (untilMs === undefined) return [];
   return [
-    `the alerts of the objective ${slo.name} are silent during its corrections until ` +
+    `the alerts of the objective ${view.slo.name} are silent during its corrections until ` +
       `${new Date(untilMs).toISOString().slice(0, 16)}Z; print them again before`,
   ];
 }

@@ -10,7 +10,7 @@ import { type BurnTier, burnTiers, errorBudget, minimumOf } from "../metrics/slo
 import { slicesText } from "./compile/judged-slices.ts";
 import { formatExpression } from "./language/format-expression.ts";
 import { calendarNotes, literal, ruleAnnotations } from "./rule-annotations.ts";
-import { silenceNotes, silenceText } from "./silence-text.ts";
+import { silencedUntil, silenceNotes, silenceText } from "./silence-text.ts";
 
 /** An alert in the form of Prometheus. */
 export interface AlertRule {
@@ -36,6 +36,8 @@ export interface CatalogRules {
   readonly groups: readonly RuleGroup[];
   /** What the rules need of their client. */
   readonly notes: readonly string[];
+  /** When the first objective has no more silenced intervals, in Unix milliseconds; undefined if none expire. */
+  readonly silencedUntilMs: number | undefined;
 }
 
 /** Choices of one set of rules. */
@@ -86,17 +88,17 @@ export function sloRules(catalog: CatalogConfig, options: RuleOptions): CatalogR
       return { name: path.join("/"), tenant, rules: own.flatMap((view) => rulesOf(view, tenant, options)) };
     });
   });
-  const wide = (viewed[0]?.views ?? []).flatMap((view) => tooWide(view, options.quotas));
-  const silent = (viewed[0]?.views ?? []).flatMap((view) => [
-    ...calendarNotes(view),
-    ...silenceNotes(view, options.nowMs),
-  ]);
+  const views = viewed[0]?.views ?? [];
+  const wide = views.flatMap((view) => tooWide(view, options.quotas));
+  const silent = views.flatMap((view) => [...calendarNotes(view), ...silenceNotes(view, options.nowMs)]);
+  const ends = views.flatMap((view) => silencedUntil(view, options.nowMs) ?? []);
   const open = options.tenants.length === 0 && groups.length > 0 ? [withoutTenant(catalog)] : [];
   return {
     namespace: catalog.namespace,
     name: catalog.name,
     groups,
     notes: [...open, ...new Set([...wide, ...silent])],
+    silencedUntilMs: ends.length === 0 ? undefined : Math.min(...ends),
   };
 }
 

@@ -144,13 +144,16 @@ describe("the alert of an objective", () => {
     );
     expect(expr).toContain(`(time() < bool ${(toSeconds ?? 0) + 1_800})`);
     expect(notes.filter((note) => note.includes("silent"))).toEqual([]);
+    expect(sloRules(corrected, options).silencedUntilMs).toBeUndefined();
   });
 
   test("expands a schedule for 35 days, and says so", () => {
     const weekly = { cron: "0 2 * * SUN", durationMinutes: 60, timeZone: "Europe/Berlin" };
-    const { groups, notes } = sloRules(withCorrections([{ reason: "weekly", schedule: weekly }]), options);
+    const corrected = withCorrections([{ reason: "weekly", schedule: weekly }]);
+    const { groups, notes, silencedUntilMs } = sloRules(corrected, options);
     const expr = groups.find(({ name }) => name.includes("/login/"))?.rules[1]?.expr ?? "";
     expect(expr.match(/time\(\) >= bool/gu)).toHaveLength(2 * 5);
+    expect(silencedUntilMs).toBe(Date.parse("2027-01-01T00:00:00Z"));
     expect(notes).toContain(
       "the alerts of the objective login are silent during its corrections until 2027-01-01T00:00Z; print them again before",
     );
@@ -161,7 +164,8 @@ describe("the alert of an objective", () => {
       reason: "backup",
       schedule: { cron: `${time} * * *`, durationMinutes: 60, timeZone: "America/New_York" },
     }));
-    const { groups, notes } = sloRules(withCorrections(daily), options);
+    const { groups, notes, silencedUntilMs } = sloRules(withCorrections(daily), options);
+    expect(silencedUntilMs).toBe(Date.parse("2026-12-16T06:00:00Z"));
     const exprs = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
     expect(exprs.every((expr) => expr.length <= charactersMax && typeOf(parseExpression(expr)) === "vector")).toBe(
       true,
