@@ -103,6 +103,11 @@ export class PartnerLimiter {
     return Math.max(this.#rate?.waitMs(count, nowMs) ?? 0, this.#granted?.rate.waitMs(count, nowMs) ?? 0);
   }
 
+  /** Milliseconds until the breaker allows a probe; 0: now, or as soon as the probe under way ends. */
+  opensInMs(): number {
+    return this.#breaker.kind === "open" ? Math.max(0, this.#breaker.untilMs - this.#deps.now()) : 0;
+  }
+
   /**
    * Resolves with true when the caller may make its attempt, and must {@link leave} afterwards; with false when the
    * breaker is open. Then nothing is to be left.

@@ -31,6 +31,8 @@ const deferMs = 30_000;
 const deferMsMin = 1_000;
 /** Reasons that last long enough to promote the partner. */
 const lasting: ReadonlySet<HoldReason> = new Set(["paused", "disabled", "open", "busy", "rate"]);
+/** Reasons that end by themselves, at a time that the limits of the partner know. */
+const ending: ReadonlySet<HoldReason> = new Set(["open", "busy", "rate"]);
 
 /** The target lane, and the lanes that may hold messages of the delivery. */
 type MovePlace = Pick<Partner, "lane" | "lanes" | "label">;
@@ -173,7 +175,8 @@ class SharedLane implements LanePolicy {
       await moveToLane(context, work, { ...partner, lane: partner.key });
       return;
     }
-    const waitMs = reason === "rate" || reason === "busy" ? deferMsMin + limiter.tokensInMs(1) : deferMs;
+    const soonMs = deferMsMin + Math.max(limiter.opensInMs(), limiter.tokensInMs(1));
+    const waitMs = ending.has(reason) ? Math.min(deferMs, soonMs) : deferMs;
     await defer(context, work, partner, context.now() + waitMs * (1 + context.random()));
   }
 

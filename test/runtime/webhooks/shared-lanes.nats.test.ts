@@ -102,6 +102,23 @@ describe("partners that share a lane", () => {
     expect(Math.max(...fast())).toBeLessThan(2_000);
   });
 
+  test("resume as soon as their circuit breaker allows it, also when no partner can get a lane of its own", async (context) => {
+    const circuitBreaker = { failures: 5, openMs: 1_000, maxOpenMs: 1_000 };
+    let requests = 0;
+    const partner = await partnerServer(context, () => ({
+      status: (requests += 1) > circuitBreaker.failures ? 200 : 500,
+    }));
+    const retry = { scheduleSeconds: [1], maxAgeSeconds: 3_600, jitterPercent: 0 };
+    const config = configOf(
+      partnerConfig(names[0] ?? "", partner.url, { circuitBreaker, retry, delivery: { maxInFlight: 1 } }),
+    );
+    const engine = await caseOf(context, config, { delivery: { ...delivery, ownLanesMax: 0 } });
+    await Promise.all(idsOf(20).map((id) => engine.ingest(eventBytes(id))));
+    // Messages behind a pause that may last are deferred for half a minute and more.
+    await untilEmpty(engine, 25_000);
+    expect(partner.received).toHaveLength(20 + circuitBreaker.failures);
+  });
+
   test("are paused by a Retry-After alone, also for the next owner and in a lane of their own", async (context) => {
     const well = await partnerServer(context);
     const busy = await partnerServer(context, () => ({ status: 429, headers: { "Retry-After": "60" } }));
