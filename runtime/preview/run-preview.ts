@@ -37,7 +37,7 @@ export interface RunDeps extends EffectDeps {
 /** Events of one step. */
 export const stepEventsMax = 3_000;
 /** Events of one step that reads their bodies, so that it holds few of them. */
-const stepBodiesMax = 100;
+export const stepBodiesMax = 100;
 /** Time of one step with its pause. At 100,000 events in 17 seconds, the steps take a few percent of a core. */
 const stepMs = 500;
 const saveMs = 1_000;
