@@ -203,8 +203,8 @@ const table = `
   runtime/metrics/slo/ <
       api/ limits/ crds/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
       stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts metrics/authorization/
-      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/merge/ metrics/reads/ metrics/admission/
-      metrics/response/
+      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/merge/ metrics/cache/ metrics/reads/
+      metrics/admission/ metrics/response/
   runtime/metrics/federation/ <
       api/ crds/ errors/ json/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/peer/ stores/store.ts
       metrics/request/ metrics/catalog-index.ts metrics/authorization/ metrics/metrics-api.ts metrics/promql/

@@ -337,6 +337,7 @@ function createParts(options: MetricsApiOptions) {
     deadlineMs,
     admit: counted(admission.queries, instruments),
   };
+  const sloSources = { stores, bulkheads, points: sources.cache, admission, deadlineMs };
   return {
     stores,
     recorder,
@@ -356,8 +357,8 @@ function createParts(options: MetricsApiOptions) {
         repeats.remember(measurement.repeat("prometheus", repeatSelectors(cached, { admitRepeats, countPoints }))),
     },
     admitWithin: counted(admission.queriesWithin, instruments),
-    slo: createSloHandler({ stores, bulkheads, admission, deadlineMs, elapsed }),
-    sloHistory: createSloHistoryHandler({ stores, bulkheads, admission, deadlineMs }),
+    slo: createSloHandler({ ...sloSources, elapsed }),
+    sloHistory: createSloHistoryHandler(sloSources),
     partials: createPartials(),
     partialsSources: { bulkheads, deadlineMs },
     boundWarnings: createBoundWarnings({ stores, log: options.log, now }),

@@ -155,8 +155,13 @@ function endOf({ startMs, stepMs, count }: PointGrid): number {
   return startMs + count * stepMs;
 }
 
-/** Most extents of one query. A sliding window makes about this many before the first ones expire. */
-const extentsMax = 32;
+/** Age at which no reader accepts points. Source: seed "Operational Metrics API" §8, "Distributed cache". */
+const ageMsMax = 300_000;
+/**
+ * Most extents of one query: the days of a window that is read by the day, such as the history of a quarter, and the
+ * ends that a sliding window adds before the first ones expire.
+ */
+const extentsMax = 256;
 /** Bytes of an entry besides its series. */
 const entryBytes = 1_024;
 
@@ -185,7 +190,9 @@ export function createRangeCache(bytesMax: number): RangeCache {
     },
     add(key, extent, bytes) {
       if (bytes + entryBytes > bytesMax) return;
-      const others = (entries.get(key) ?? []).filter((other) => !isShadowed(other.extent, extent));
+      const others = (entries.get(key) ?? []).filter(
+        (other) => extent.readAtMs - other.extent.readAtMs < ageMsMax && !isShadowed(other.extent, extent),
+      );
       entries.set(key, [...others, { extent, bytes }].slice(-extentsMax));
     },
     bytes: () => entries.weight,

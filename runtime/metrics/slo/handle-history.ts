@@ -12,6 +12,7 @@ import { contentId, noStore, responseHeaders } from "../response/response-header
 import { historyStepSeconds, planHistory, readHistory, type SloHistory, type SloPlan } from "./read-slo.ts";
 import {
   cacheStatus,
+  chargedCosts,
   isPartial,
   type ReadView,
   readViews,
@@ -66,7 +67,7 @@ export function createSloHistoryHandler(options: SloOptions): HistoryHandler {
       const { read, counts } = await readViews([plan], request, sources);
       const [own] = read;
       if (own === undefined) throw new Error("a plan was not read");
-      if (own.hit) admitted.settle(new Map());
+      admitted.settle(chargedCosts(own));
       usage.read(read);
       requireSomeStore(own.data.outcomes);
       const partial = isPartial(own.data);
@@ -120,7 +121,7 @@ function headersOf(
     plan: `points=${plans.reduce((sum, { grid }) => sum + grid.count, 0)}, reads=${counts.wanted}, sent=${counts.sent}`,
     cache: cacheStatus([own]),
     shards: { requested: outcomes.length, responded: outcomes.filter(({ outcome }) => outcome.ok).length },
-    total: { estimate: totalCost(own.plan.costs), cost: own.hit ? 0 : totalCost(own.plan.costs), durationMs },
+    total: { estimate: totalCost(own.plan.costs), cost: totalCost(chargedCosts(own)), durationMs },
   });
 }
 

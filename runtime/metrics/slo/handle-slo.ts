@@ -12,6 +12,7 @@ import { createKnownEnvironments, type KnownEnvironments } from "./known-environ
 import { planSlo, readSlo, type SloData, type SloPlan } from "./read-slo.ts";
 import {
   cacheStatus,
+  chargedCosts,
   isPartial,
   type ReadView,
   readViews,
@@ -88,7 +89,7 @@ async function handleSlo(request: SloRequest, sources: SloSources): Promise<Metr
   };
   return runAdmitted(shown, async () => {
     const { read, counts } = await readViews(plans, request, { ...sources, deadlineMs, read: readSlo });
-    const charged = addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs])));
+    const charged = addedCosts(read.map(chargedCosts));
     admitted?.settle(charged);
     usage.read(read);
     const outcomes = read.flatMap(({ data }) => data.outcomes);

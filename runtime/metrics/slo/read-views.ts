@@ -4,8 +4,10 @@ import { type FanOutOptions, queryBytesMax } from "../../stores/limits/fan-out.t
 import { type ReadMemo, shareReads, tracedReads } from "../../stores/read-middleware.ts";
 import type { Stores } from "../../stores/store.ts";
 import type { Admission } from "../admission/admission.ts";
-import { totalCost } from "../admission/cost.ts";
+import { type Costs, totalCost } from "../admission/cost.ts";
 import { countBytes, type UsageKey } from "../admission/usage-counts.ts";
+import { cachedStores, computedShare } from "../cache/cached-stores.ts";
+import type { ReadCache } from "../cache/read-cache.ts";
 import { pointsOf } from "../response/cached-response.ts";
 import type { Caller } from "../authorization/access.ts";
 import type { RequestContext } from "../metrics-api.ts";
@@ -15,7 +17,7 @@ import type { PartOutcome } from "../reads/read-part.ts";
 import { mayRecover, regionReports, retryAfterOf } from "../reads/region-status.ts";
 import type { ClassBulkheads } from "../reads/store-middleware.ts";
 import type { SloData, SloPlan } from "./read-slo.ts";
-import type { CompletedReads, DatedData, SloCache, StoreReads } from "./slo-cache.ts";
+import { type CompletedReads, type DatedData, type SloCache, sliceLifetimes, type StoreReads } from "./slo-cache.ts";
 import type { SloEntry } from "./slo-selection.ts";
 
 /** Bound on a request to a store that outlasts the request for objectives. The timeout of the store is shorter. */
@@ -43,6 +45,8 @@ export interface SloContext {
 export interface SloOptions {
   readonly stores: Stores;
   readonly bulkheads: ClassBulkheads;
+  /** Points of slices. */
+  readonly points: ReadCache;
   readonly admission: Pick<Admission, "request" | "count">;
   /** Bound on all store reads of one request together. */
   readonly deadlineMs: number;
@@ -52,15 +56,15 @@ export interface SloOptions {
 export interface ViewUsage {
   /** Counts the bytes of the response. */
   readonly sent: (bytes: number) => void;
-  /** Notes which views were cached. @default all of them are charged */
-  readonly read: (views: readonly Pick<ReadView<unknown>, "plan" | "hit">[]) => void;
+  /** Notes what stores computed of each view. @default all of its points */
+  readonly read: (views: readonly Pick<ReadView<unknown>, "plan" | "share">[]) => void;
   /** Counts everything else. */
   readonly end: () => void;
 }
 
 /** Counts the usage of views. */
 export function viewUsage(plans: readonly SloPlan[], caller: Caller, { count }: Pick<Admission, "count">): ViewUsage {
-  let views = plans.map((plan) => ({ plan, hit: false }));
+  let views = plans.map((plan) => ({ plan, share: 1 }));
   const keyOf = ({ view, plans: [first] }: SloPlan): readonly UsageKey[] => {
     if (first === undefined) return [];
     const { tenant, quota } = first.query;
@@ -68,13 +72,14 @@ export function viewUsage(plans: readonly SloPlan[], caller: Caller, { count }: 
   };
   return {
     sent: (bytes) => countBytes(plans.flatMap(keyOf), bytes, count),
-    read: (read) => void (views = read.map(({ plan, hit }) => ({ plan, hit }))),
+    read: (read) => void (views = read.map(({ plan, share }) => ({ plan, share }))),
     end() {
-      for (const { plan, hit } of views) {
+      for (const view of views) {
+        const { plan, share } = view;
         const points = plan.plans.reduce((sum, own) => sum + pointsOf(own).hit, 0);
-        const cost = totalCost(plan.costs);
-        const sums = { requests: 1, points, cachedPoints: hit ? points : 0, estimate: cost, cost: hit ? 0 : cost };
-        for (const key of keyOf(plan)) count(key, sums);
+        const cachedPoints = points - Math.ceil(points * share);
+        const [estimate, cost] = [totalCost(plan.costs), totalCost(chargedCosts(view))];
+        for (const key of keyOf(plan)) count(key, { requests: 1, points, cachedPoints, estimate, cost });
       }
     },
   };
@@ -86,6 +91,13 @@ export interface ReadView<Data> {
   readonly data: Data;
   /** Set when the data was cached. */
   readonly hit: boolean;
+  /** The share of its points that stores computed for this request. */
+  readonly share: number;
+}
+
+/** The costs of what stores computed of a view. */
+export function chargedCosts({ plan, share }: Pick<ReadView<unknown>, "plan" | "share">): Costs {
+  return new Map([...plan.costs].map(([metric, cost]) => [metric, Math.ceil(cost * share)]));
 }
 
 /** The views of one request. */
@@ -98,6 +110,7 @@ export interface ReadViews<Data> {
 interface ViewSources<Data extends StoreReads> {
   readonly stores: Stores;
   readonly bulkheads: ClassBulkheads;
+  readonly points: ReadCache;
   readonly completed: CompletedReads;
   readonly cache: SloCache<Data>;
   /** Bound on all store reads of one request together. */
@@ -129,19 +142,24 @@ export async function readViews<Data extends StoreReads>(
       let readAtMs = nowMs;
       const note = (ms: number): void => void (readAtMs = Math.min(readAtMs, ms));
       const stores = sources.completed.of(sources.bulkheads.of(classOf(plan), shared), nowMs, note);
-      const data = await sources.read(plan, stores, { deadlineMs: deadline.leftMs(), signal, nowMs });
+      const points = plan.view.slo.over && cachedStores(stores, sources.points, { lifetimes: sliceLifetimes, nowMs });
+      const options = { deadlineMs: deadline.leftMs(), signal, nowMs };
+      const data = await sources.read(plan, points?.stores ?? stores, options);
       sources.observe(data.outcomes);
-      return { data, readAtMs };
+      const counts = points?.counts();
+      note(counts?.oldest.tailMs ?? nowMs);
+      return { data, readAtMs, share: counts === undefined ? 1 : computedShare(counts) };
     };
     const readView = async (plan: SloPlan): Promise<ReadView<Data>> => {
       callerSignal.throwIfAborted();
-      const { hit, data } = sources.cache.get(plan, nowMs, () => readOne(plan));
-      const found = await data;
+      const get = () => sources.cache.get(plan, nowMs, () => readOne(plan));
+      const { hit, dated } = get();
+      const found = await dated;
       // The request that began this read had less time left than this one.
-      const isCutOff = hit && found.outcomes.some(isLate) && deadline.leftMs() > 0;
+      const isCutOff = hit && found.data.outcomes.some(isLate) && deadline.leftMs() > 0;
       const own = isCutOff
-        ? { plan, hit: false, data: await sources.cache.get(plan, nowMs, () => readOne(plan)).data }
-        : { plan, hit, data: found };
+        ? { plan, hit: false, ...(await get().dated) }
+        : { plan, hit, data: found.data, share: hit ? 0 : found.share };
       return own.data.outcomes.some(isBusy) ? { ...own, ...sources.cache.earlier(plan, nowMs) } : own;
     };
     const isBusy = (outcome: PartOutcome): boolean =>

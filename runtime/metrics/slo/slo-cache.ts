@@ -6,12 +6,18 @@ import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { Stores } from "../../stores/store.ts";
 import { listNames } from "../authorization/access.ts";
+import type { Lifetimes } from "../cache/extents.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { PartOutcome } from "../reads/read-part.ts";
 import type { SloPlan } from "./read-slo.ts";
 
 /** Lifetime of cached data. Source: seed "Operational Metrics API" §8, "In-memory cache". */
 const sloCacheMs = 30_000;
+/**
+ * Lifetimes of the slices of gauges, whatever the class. Data of objectives is cached longer than points of most
+ * classes, so that theirs would have expired. Source: seed "Operational Metrics API" §8, "Distributed cache".
+ */
+export const sliceLifetimes: Lifetimes = { settledMs: 300_000, sharedMs: 300_000, tailMs: sloCacheMs };
 /** Age at which complete data no longer replaces data that a busy store has not returned in time. */
 const earlierMsMax = 300_000;
 const entriesMax = 2_048;
@@ -27,6 +33,8 @@ export interface DatedData<Data> {
   readonly data: Data;
   /** Unix milliseconds. */
   readonly readAtMs: number;
+  /** The share of its points that stores computed; the others were cached. */
+  readonly share: number;
 }
 
 /** The data of recent plans; concurrent requests for equal data share one read. */
@@ -43,7 +51,7 @@ export interface SloCache<Data extends StoreReads> {
     plan: SloPlan,
     nowMs: number,
     read: () => Promise<DatedData<Data>>,
-  ): { readonly hit: boolean; readonly data: Promise<Data> };
+  ): { readonly hit: boolean; readonly dated: Promise<Pick<DatedData<Data>, "data" | "share">> };
   /** The last complete data of a view whatever the end of its windows; undefined above an age of five minutes. */
   earlier(plan: SloPlan, nowMs: number): EarlierData<Data> | undefined;
 }
@@ -60,14 +68,13 @@ interface EarlierData<Data> {
 export function createSloCache<Data extends StoreReads>(): SloCache<Data> {
   const entries = new ExpiringMap<string, Promise<DatedData<Data>>>(entriesMax);
   const earlier = new ExpiringMap<string, EarlierData<Data>>(entriesMax);
-  const dataOf = async (dated: Promise<DatedData<Data>>): Promise<Data> => (await dated).data;
   return {
     has: (plan, nowMs) => entries.get(keyOf(plan), nowMs) !== undefined,
     earlier: (plan, nowMs) => earlier.get(viewKeyOf(plan), nowMs),
     get(plan, nowMs, read) {
       const key = keyOf(plan);
       const cached = entries.get(key, nowMs);
-      if (cached !== undefined) return { hit: true, data: dataOf(cached) };
+      if (cached !== undefined) return { hit: true, dated: cached };
       const dated = read();
       entries.set(key, dated, nowMs + sloCacheMs);
       const settle = ({ data, readAtMs }: DatedData<Data>): void => {
@@ -81,7 +88,7 @@ export function createSloCache<Data extends StoreReads>(): SloCache<Data> {
         (ended) => (ended.data.outcomes.every(({ outcome }) => outcome.ok) ? settle(ended) : forget()),
         forget,
       );
-      return { hit: false, data: dataOf(dated) };
+      return { hit: false, dated };
     },
   };
 }

@@ -21,6 +21,8 @@ export interface StoreProxy {
   readonly url: string;
   /** Paths of the requests so far. */
   readonly paths: readonly string[];
+  /** Their forms. */
+  readonly forms: readonly URLSearchParams[];
   /** Most requests that were open at once. */
   openMax(): number;
   /** The longest that the store took for a request since the last {@link StoreProxy.set}, without the wait. */
@@ -35,6 +37,7 @@ export interface StoreProxy {
 export async function startStoreProxy(target: string, initial: StoreFaults = {}): Promise<StoreProxy> {
   const pool = new Pool(target, { connections: 32 });
   const paths: string[] = [];
+  const forms: URLSearchParams[] = [];
   let faults = initial;
   const hanging = new Set<ServerResponse>();
   const places = createPlaces();
@@ -43,6 +46,7 @@ export async function startStoreProxy(target: string, initial: StoreFaults = {})
     const { url: path = "/" } = message;
     const body = await textOf(message);
     paths.push(path);
+    forms.push(new URLSearchParams(body));
     if (faults.isHung === true) {
       hanging.add(response);
       return;
@@ -78,6 +82,7 @@ export async function startStoreProxy(target: string, initial: StoreFaults = {})
   return {
     url: `http://127.0.0.1:${loopback.port}`,
     paths,
+    forms,
     openMax: () => openMax,
     slowestMs: () => slowestMs,
     set(next) {
