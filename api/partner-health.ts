@@ -52,6 +52,7 @@ export type PartnerRecent = Static<typeof PartnerRecent>;
  * - `matches_now`: a subscription matches now, and did not when the event was routed.
  * - `no_record`: a subscription matches, but no delivery is recorded.
  * - `would_be_routed`: a dry run found a subscription that matches.
+ * - `duplicate`: so it did, but the same event is stored already, and sending it again routes nothing.
  * - `not_applied`: its definition is rejected. `about_partner`: the event is about it. `ping`: it is for another one.
  */
 const absenceReasons = [
@@ -64,6 +65,7 @@ const absenceReasons = [
   "matches_now",
   "no_record",
   "would_be_routed",
+  "duplicate",
   "not_applied",
   "about_partner",
   "ping",
@@ -71,7 +73,7 @@ const absenceReasons = [
 
 export const PartnerExplanation = object({
   partner: text("Partner, as `namespace/name`"),
-  routed: flag("True if a delivery was created"),
+  routed: flag("True if a delivery was created; a dry run creates none"),
   reason: text(
     "Why the partner got no delivery: " +
       `${absenceReasons.join(", ")}. With a delivery: why it waits, why it ended, or its state`,
@@ -127,7 +129,9 @@ export const EventDryRun = object({
   event_id: text("Id of the event"),
   tenant: text("Tenant of the event"),
   type: text("Type of the event"),
-  duplicate: flag("True if the same event is stored already"),
+  duplicate: flag(
+    "True if the same event is stored already: sending it again returns 202 with `duplicate`, and routes nothing",
+  ),
   declaration: ref(EventDeclaration, "State of the event's type and version now"),
   explanation: nullable(
     ref(EventExplanation),

@@ -2,9 +2,11 @@ import { pageItemsMax } from "../../api/events.ts";
 import type { AttemptHistory, EventHistory, EventSummary } from "../../api/histories.ts";
 import type { Column, Output } from "../api/output.ts";
 import type { EventDeclaration, EventDryRun, EventExplanation, PartnerExplanation } from "../../api/partner-health.ts";
+import type { ApiConnection } from "../api/connection.ts";
 import { send, sendForJson } from "../api/request.ts";
 import { apiCommand } from "../api/with-api.ts";
-import type { Flag, Given } from "../command-line/flags.ts";
+import type { ExitName } from "../command-line/command.ts";
+import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { plain, say } from "../command-line/terminal.ts";
 import {
   deliveryColumns,
@@ -63,9 +65,33 @@ export function explainFlags(flag: string): readonly Flag[] {
   ];
 }
 
-/** Parameters of {@link explainFlags}. */
-export function explainQuery(given: Given) {
-  return { limit: pageItemsMax, partner: given.optional("partner"), cursor: given.optional("after") };
+/**
+ * Parameters of {@link explainFlags}; undefined without the flag that explains.
+ * @param without what happens to the partners without the flag
+ * @throws UsageError
+ */
+export function explainQuery(given: Given, flag: string, without: string): ExplainQuery | undefined {
+  const [partner, cursor] = [given.optional("partner"), given.optional("after")];
+  if (given.isSet(flag)) return { limit: pageItemsMax, partner, cursor };
+  if (partner === undefined && cursor === undefined) return undefined;
+  throw new UsageError(`--partner and --after are for --${flag}; without it, ${without}.`);
+}
+
+export interface ExplainQuery {
+  readonly limit: number;
+  readonly partner: string | undefined;
+  readonly cursor: string | undefined;
+}
+
+/** Tells a partner that is not explained from one that does not exist. @throws CommandError as {@link requirePartner} */
+async function requireExplained(
+  connection: ApiConnection,
+  { partner }: Partial<ExplainQuery>,
+  explanation: EventExplanation | null | undefined,
+): Promise<void> {
+  if (partner === undefined || explanation?.partners.length !== 0) return;
+  await requirePartner(connection, partner);
+  say(`${plain(partner)} is not explained: --after leaves it out, or it subscribes to no tenant of the token.`);
 }
 
 /** `heliograph events get` */
@@ -78,11 +104,14 @@ export const getEventCommand = apiCommand({
   ],
   read: (given, [eventId = ""]) => ({
     eventId,
-    query: given.isSet("explain") ? { explain: "true", ...explainQuery(given) } : {},
+    explain: explainQuery(given, "explain", "the deliveries to all partners are printed"),
   }),
-  run: async (connection, { eventId, query }, output) => {
+  run: async (connection, { eventId, explain }, output) => {
+    const query = explain === undefined ? {} : { explain: "true", ...explain };
     const { body } = await send(connection, { path: eventPath(eventId), query });
     await output.one<EventHistory>(body, (history) => eventText(history, output));
+    if (explain === undefined) return;
+    await requireExplained(connection, explain, (JSON.parse(body.toString()) as EventHistory).explanation);
   },
 });
 
@@ -140,15 +169,21 @@ function eventText({ event, deliveries, explanation }: EventHistory, output: Out
   return texts.join("\n\n").replaceAll(/\n{3,}/gu, "\n\n");
 }
 
-const explanationColumns: readonly Column<PartnerExplanation>[] = [
+/** @param routed title and value of the column that states who gets the event */
+const explanationColumns = (routed: Column<PartnerExplanation>): readonly Column<PartnerExplanation>[] => [
   { title: "PARTNER", cell: ({ partner }) => partner },
-  { title: "ROUTED", cell: ({ routed }) => (routed ? "yes" : "no") },
+  routed,
   { title: "REASON", cell: ({ reason }) => reason },
   { title: "STATE", cell: ({ state }) => state },
   { title: "SUBSCRIPTION", cell: ({ subscription }) => subscription },
   { title: "MATCHER", cell: ({ matcher }) => (matcher === null ? null : `${matcher.pointer} ${matcher.operator}`) },
   { title: "FOUND", cell: ({ matcher }) => matcher?.value ?? matcher?.found },
 ];
+const storedColumns = explanationColumns({ title: "ROUTED", cell: ({ routed }) => (routed ? "yes" : "no") });
+const dryRunColumns = explanationColumns({
+  title: "WOULD BE ROUTED",
+  cell: ({ reason }) => (reason === "would_be_routed" ? "yes" : "no"),
+});
 
 function explanationTexts(explanation: EventHistory["explanation"], output: Output): readonly string[] {
   if (explanation === undefined) return [];
@@ -159,31 +194,50 @@ function explanationTexts(explanation: EventHistory["explanation"], output: Outp
       ? `Evaluated with the configuration${revision} that routed the event.`
       : `Evaluated now, with the configuration${revision}: the one that routed the event is not available.`;
   const declared = `The event's type and version: ${declarationText(declaration)}.`;
-  const [table = "", ...more] = explainedPartners(explanation, output);
+  const [table = "", ...more] = explainedPartners(explanation, storedColumns, output);
   return [`${basis}\n${declared}\n${table}`, ...more];
 }
 
 function declarationText({ state, sunset_at: sunset }: EventDeclaration): string {
-  return sunset === null ? state : `${state} until ${plain(sunset)}`;
+  if (sunset === null) return state;
+  return state === "Retired" ? `Retired since ${plain(sunset)}` : `${state} until ${plain(sunset)}`;
 }
 
 /** The partners as a table, and how to list more. */
-function explainedPartners({ partners, cursor }: EventExplanation, output: Output): readonly string[] {
+function explainedPartners(
+  { partners, cursor }: EventExplanation,
+  titles: readonly Column<PartnerExplanation>[],
+  output: Output,
+): readonly string[] {
   const more = cursor === null ? [] : [`There are more partners: add --after ${plain(cursor)}.\n`];
-  return [output.table(explanationColumns, partners), ...more];
+  return [output.table(titles, partners), ...more];
 }
 
-/** The result of a dry run. */
-export function dryRunText(
+/** Checks an event on the server, which stores nothing, and prints the result. */
+export async function printDryRun(
+  connection: ApiConnection,
+  event: Uint8Array,
+  explain: ExplainQuery,
+  output: Output,
+): Promise<ExitName> {
+  const query = { dry_run: "true", ...explain };
+  const { body } = await send(connection, { method: "POST", path: "/events", query, body: event });
+  await output.one<EventDryRun>(body, (result) => dryRunText(result, output));
+  await requireExplained(connection, explain, (JSON.parse(body.toString()) as EventDryRun).explanation);
+  return "done";
+}
+
+function dryRunText(
   { event_id: id, tenant, duplicate, declaration, explanation }: EventDryRun,
   output: Output,
 ): string {
-  const stored = duplicate ? "; the same event is stored already, and is not sent again" : "";
-  const texts = [
-    `${id} is valid for tenant ${tenant}${stored}. Its type and version: ${declarationText(declaration)}.`,
+  const lines = [
+    `${id} is valid for tenant ${tenant}. Its type and version: ${declarationText(declaration)}.`,
+    ...(duplicate ? ["It is a duplicate: the same event is stored already, and sending it again routes nothing."] : []),
   ];
-  if (explanation === null) texts.push("The token lacks the scope webhooks:read, which lists the partners.");
-  else texts.push(...explainedPartners(explanation, output));
+  const texts = [lines.join("\n")];
+  if (explanation === null) texts.push("The token may not read events (webhooks:read), so no partners are listed.");
+  else texts.push(...explainedPartners(explanation, dryRunColumns, output));
   return `${texts.join("\n\n").trimEnd()}\n`;
 }
 

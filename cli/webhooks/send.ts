@@ -1,6 +1,5 @@
 import type { EventAccepted } from "../../api/events.ts";
 import type { EventHistory } from "../../api/histories.ts";
-import type { EventDryRun } from "../../api/partner-health.ts";
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
@@ -16,7 +15,7 @@ import { type Command, CommandError, type ExitName } from "../command-line/comma
 import { type Flag, type Given, UsageError } from "../command-line/flags.ts";
 import { createProgress, type Progress, progressBar, say } from "../command-line/terminal.ts";
 import { eventPath } from "./event-forms.ts";
-import { deliveriesText, dryRunText, explainFlags, explainQuery } from "./events.ts";
+import { deliveriesText, explainFlags, type ExplainQuery, explainQuery, printDryRun } from "./events.ts";
 
 interface SendArguments extends ApiArguments {
   readonly type: string;
@@ -33,8 +32,8 @@ interface SendArguments extends ApiArguments {
   readonly tenant: string | undefined;
   /** Undefined without a wait. */
   readonly waitMs: number | undefined;
-  /** Parameters of a dry run; undefined for an event that is stored. */
-  readonly dryRun: Readonly<Record<string, string | number | undefined>> | undefined;
+  /** Which partners a dry run explains; undefined for an event that is stored. */
+  readonly dryRun: ExplainQuery | undefined;
 }
 
 const tsForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z$/u;
@@ -99,7 +98,7 @@ export const sendCommand: Command<SendArguments> = {
     withApi(args.connect, async (connection) => {
       const body = await eventOf(args);
       if (args.dryRun !== undefined)
-        return dryRun(connection, body, args.dryRun, createOutput(args.format, environment));
+        return printDryRun(connection, body, args.dryRun, createOutput(args.format, environment));
       const accepted = await send(connection, { method: "POST", path: "/events", body }).catch((error: unknown) => {
         const repeat = `--id ${args.eventId} --ts ${args.ts}`;
         const isUnknown = error instanceof CommandError && error.exit === "unreachable";
@@ -125,13 +124,9 @@ function sendArguments(given: Given, [type = ""]: readonly string[]): SendArgume
   const [json, file, tenant] = ["body", "file", "tenant"].map((flag) => given.optional(flag));
   if ((json === undefined) === (file === undefined)) throw new UsageError("send needs either --body or --file.");
   const waitMs = waitMsOf(given);
-  const isDryRun = given.isSet("dry-run");
-  if (isDryRun && waitMs !== undefined)
+  const dryRun = explainQuery(given, "dry-run", "every partner that subscribes gets the event");
+  if (dryRun !== undefined && waitMs !== undefined)
     throw new UsageError("--dry-run stores no event, so --wait has nothing to wait for.");
-  if (!isDryRun && ["partner", "after"].some((flag) => given.optional(flag) !== undefined))
-    throw new UsageError(
-      "--partner and --after are for --dry-run; without it, every partner that subscribes gets the event.",
-    );
   const ts = tsOf(given);
   return {
     ...apiArguments(given),
@@ -144,7 +139,7 @@ function sendArguments(given: Given, [type = ""]: readonly string[]): SendArgume
     file,
     tenant,
     waitMs,
-    dryRun: isDryRun ? { dry_run: "true", ...explainQuery(given) } : undefined,
+    dryRun,
   };
 }
 
@@ -186,17 +181,6 @@ async function readData(file: string): Promise<string> {
   } catch (error) {
     throw new CommandError("usage", `the file ${file} cannot be read: ${(error as Error).message}`, error);
   }
-}
-
-async function dryRun(
-  connection: ApiConnection,
-  event: Uint8Array,
-  query: NonNullable<SendArguments["dryRun"]>,
-  output: Output,
-): Promise<ExitName> {
-  const { body } = await send(connection, { method: "POST", path: "/events", query, body: event });
-  await output.one<EventDryRun>(body, (result) => dryRunText(result, output));
-  return "done";
 }
 
 function acceptedText({ event_id: id, tenant, duplicate }: EventAccepted, { ts }: SendArguments): string {

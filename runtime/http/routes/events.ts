@@ -73,7 +73,7 @@ async function dryRun(
   const { envelope, bytes, isDuplicate } = await checkEvent(source, senderOf(request));
   const { eventId, tenant, type } = envelope;
   const reader = { tenants: request.caller.tenants, ...partnersOf(request.caller) };
-  const found = await history.dryRun({ ...envelope, body: bytes }, reader, explain);
+  const found = await history.dryRun({ event: { ...envelope, body: bytes }, isDuplicate }, reader, explain);
   return { status: 200, body: { dry_run: true, event_id: eventId, tenant, type, duplicate: isDuplicate, ...found } };
 }
 

@@ -51,11 +51,15 @@ export function createEventReads(
       return orEventsUnavailable(() => readHistory(deps, eventId, tenants, view, explain));
     },
     /** What becomes of an event that is not stored. @param query explains a page of partners. @default none */
-    dryRun: async (event: ExplainedEvent["event"], caller: ExplainCaller, query?: ExplainQuery) => {
+    dryRun: async (
+      { event, isDuplicate }: Pick<ExplainedEvent, "event"> & NonNullable<ExplainedEvent["dryRun"]>,
+      caller: ExplainCaller,
+      query?: ExplainQuery,
+    ) => {
       const declaration = declarationOf(explainDeps, event);
       if (query === undefined) return { declaration, explanation: null };
-      const dryRun = { event, hidden: [], deliveries: [], routedBy: undefined, isDryRun: true };
-      const explanation = explainEvent(explainDeps, dryRun, caller, query);
+      const explained = { event, hidden: [], deliveries: [], routedBy: undefined, dryRun: { isDuplicate } };
+      const explanation = explainEvent(explainDeps, explained, caller, query);
       const partners = await orEventsUnavailable(() => withBlocks(deps, explanation.partners));
       return { declaration, explanation: { ...explanation, partners } };
     },

@@ -44,8 +44,8 @@ export interface ExplainedEvent {
   readonly deliveries: readonly DeliveryHistory[];
   /** Configuration of the routing to no partner. */
   readonly routedBy: string | undefined;
-  /** True for an event that is not stored. @default false */
-  readonly isDryRun?: boolean;
+  /** Of an event that is not sent: whether the same event is stored already. @default the event was sent */
+  readonly dryRun?: { readonly isDuplicate: boolean };
 }
 
 const valueCharactersMax = 200;
@@ -162,8 +162,8 @@ function absenceOf(
 }
 
 /** Why no delivery is recorded for a partner with a subscription that matches. */
-function matchReason({ isDryRun = false }: ExplainedEvent, isRecorded: boolean): string {
-  if (isDryRun) return "would_be_routed";
+function matchReason({ dryRun }: ExplainedEvent, isRecorded: boolean): string {
+  if (dryRun !== undefined) return dryRun.isDuplicate ? "duplicate" : "would_be_routed";
   return isRecorded ? "no_record" : "matches_now";
 }
 

@@ -130,15 +130,43 @@ describe("heliograph send", () => {
       2,
       expect.stringContaining("--partner and --after are for --dry-run"),
     ]);
-    const sent = ["send", "cli.dry", "-d", data, "--id", "evt-dry", "--tenant", "lumen", "--dry-run"];
+    const time = ["--ts", "2026-01-02T03:04:05Z"];
+    const sent = ["send", "cli.dry", "-d", data, "--id", "evt-dry", "--tenant", "lumen", ...time, "--dry-run"];
     const { code, stdout } = await command(...sent);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^evt-dry is valid for tenant lumen. Its type and version: Undeclared.\n\nPARTNER /u);
-    expect(stdout).toMatch(/\ndefault\/acme +no +would_be_routed /u);
+    expect(stdout).toMatch(
+      /^evt-dry is valid for tenant lumen. Its type and version: Undeclared.\n\nPARTNER +WOULD BE ROUTED /u,
+    );
+    expect(stdout).toMatch(/\ndefault\/acme +yes +would_be_routed /u);
     const none = await command(...sent, "--after", "default/acme", "-o", "json");
     expect(JSON.parse(none.stdout)).toMatchObject({ dry_run: true, explanation: { partners: [], cursor: null } });
     expect(await command("events", "get", "evt-dry")).toMatchObject({ code: 11 });
     expect(await command(...sent, "--wait")).toMatchObject({ code: 2 });
+    expect(await command(...sent.slice(0, -1))).toMatchObject({ code: 0 });
+    const repeated = await command(...sent);
+    expect(repeated.stdout).toContain("the same event is stored already, and sending it again routes nothing");
+    expect(repeated.stdout).toMatch(/\ndefault\/acme +no +duplicate /u);
+  });
+
+  test("explains to --partner only a partner that exists", async () => {
+    const sent = ["send", "cli.dry", "-d", data, "--tenant", "lumen", "--dry-run"];
+    const unknown = await command(...sent, "--partner", "default/acne");
+    expect([unknown.code, unknown.stderr]).toEqual([
+      11,
+      "heliograph: no partner default/acne is visible to the token.\n",
+    ]);
+    const later = await command(...sent, "--partner", "default/acme", "--after", "default/acme");
+    expect([later.code, later.stderr]).toEqual([0, expect.stringContaining("default/acme is not explained: --after")]);
+    expect(await command("send", "cli.known", "-d", data, "--id", "evt-known", "--tenant", "lumen")).toMatchObject({
+      code: 0,
+    });
+    const explained = await command("events", "get", "evt-known", "--explain", "--partner", "default/acne");
+    expect([explained.code, explained.stderr]).toEqual([
+      11,
+      expect.stringContaining("no partner default/acne is visible"),
+    ]);
+    const misspelt = await command("events", "get", "evt-known", "--partner", "default/acme");
+    expect([misspelt.code, misspelt.stderr]).toEqual([2, expect.stringContaining("are for --explain")]);
   });
 
   test("waits until every delivery has ended, and prints their states", async () => {

@@ -229,7 +229,16 @@ describe.concurrent("a dry run", () => {
     expect(state.messages).toBe(0);
     // The key is still free for the event itself.
     expect(await post("/events", text, key)).toMatchObject({ status: 202, body: { duplicate: false } });
-    expect((await post("/events?dry_run=true", text)).body).toMatchObject({ duplicate: true });
+    expect((await post("/events?dry_run=true", text)).body).toMatchObject({
+      duplicate: true,
+      explanation: {
+        partners: [
+          { partner: "default/one", reason: "duplicate", state: null },
+          { partner: "default/other", reason: "type" },
+          { partner: "default/paused", reason: "duplicate", state: null },
+        ],
+      },
+    });
     const changed = eventBytes("e-1", { data: { changed: true } }).toString();
     expect(await post("/events?dry_run=true", changed)).toMatchObject({
       status: 409,

@@ -146,11 +146,14 @@ describe("the explanation of an event", () => {
     expect(found.partners[0]?.reason).toBe(reason);
   });
 
-  test("of an event that is not stored names the partners that would get it", () => {
-    const explained = { event: eventOf(), routedBy: undefined, isDryRun: true };
+  test.each([
+    ["an event that is not stored: the partners would get it", false, "would_be_routed"],
+    ["a repeat of a stored event: no partner would get it again", true, "duplicate"],
+  ])("of a dry run of %s", (_, isDuplicate, reason) => {
+    const explained = { event: eventOf(), routedBy: undefined, dryRun: { isDuplicate } };
     const found = explain({ configs: [one(), partnerConfig("two", url, { subscriptions: [] })], explained });
     expect(found).toMatchObject({ evaluated: "now", routed_by: null });
-    expect(found.partners).toMatchObject([{ routed: false, reason: "would_be_routed", subscription: "paid" }]);
+    expect(found.partners).toMatchObject([{ routed: false, reason, subscription: "paid" }]);
   });
 
   test.each([
