@@ -43,6 +43,12 @@ export function isDifferent({ resources }: Found): boolean {
   return added.length + removed.length + changed.length + refused.length > 0;
 }
 
+/** Adds objects that would be rejected. */
+export function withRejected<F extends Found>(found: F, objects: PreviewedResources["refused"]): F {
+  const { resources } = found;
+  return { ...found, resources: { ...resources, refused: [...objects, ...resources.refused] } };
+}
+
 /** The effect of an edit for people: as text, or as Markdown that a pull request shows. */
 export function diffText(found: Found, form: TextForm): string {
   const { resources, events } = found;
@@ -102,7 +108,7 @@ function textLines({ added, removed, changed, refused }: PreviewedResources): re
 function markdownLines({ added, removed, changed, refused }: PreviewedResources): readonly string[] {
   const objects = [
     ...refused.map(({ object, reason, message }) =>
-      markdownRow("refused", code(object), `${reason}: ${escaped(message)}`),
+      markdownRow("rejected", code(object), `${reason}: ${escaped(message)}`),
     ),
     ...added.map((object) => markdownRow("added", code(object), "")),
     ...removed.map((object) => markdownRow("removed", code(object), "")),

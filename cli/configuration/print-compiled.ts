@@ -2,11 +2,15 @@ import { stringify } from "yaml";
 import { canonicalJson } from "../../crds/compile/canonical-json.ts";
 import type { CatalogConfig, PartnerConfig, StoreConfig } from "../../crds/config.ts";
 import { resourcesOf } from "../../crds/part.ts";
+import type { ConfigzError, ConfigzReport } from "../../crds/configz.ts";
 import type { SourceProblem } from "../../runtime/config/yaml/yaml-documents.ts";
 import { version } from "../../runtime/version.ts";
-import type { ExitName } from "../command-line/command.ts";
+import { CommandError, type ExitName } from "../command-line/command.ts";
 import { plain, say } from "../command-line/terminal.ts";
 import { type Configuration, readConfiguration } from "./read-configuration.ts";
+
+/** Longest wait for a running program. */
+const adminMsMax = 10_000;
 
 export interface CompileArguments {
   /** A folder, a file, or `-` for the standard input. */
@@ -18,6 +22,13 @@ export interface ValidateArguments {
   /** A folder, a file, or `-` for the standard input. */
   readonly place: string;
   readonly output: ReportForm;
+  /** Base URL of the admin port of a running program. @default none is read */
+  readonly admin?: string;
+}
+
+/** What a running program does not apply as written. */
+interface Running extends Pick<ConfigzReport, "errors"> {
+  readonly warnings: readonly string[];
 }
 
 /** Form of a report: lines for people, or a document for programs. */
@@ -80,23 +91,43 @@ function hidden(base64: string): string {
  * report for programs. Warnings and the sum go to standard error.
  * @throws StartError `folder`
  */
-export async function printProblems({ place, output }: ValidateArguments): Promise<ExitName> {
+export async function printProblems({ place, output, admin }: ValidateArguments): Promise<ExitName> {
   const configuration = await readConfiguration(place);
   const { problems, warnings } = configuration;
-  process.stdout.write(problemReport(output, configuration, version));
+  const running = admin === undefined ? undefined : await readRunning(admin);
+  process.stdout.write(problemReport(output, configuration, version, running));
   for (const { message } of warnings) say(`warning: ${message}`);
+  for (const message of running?.warnings ?? []) say(`warning of the running program: ${plain(message)}`);
   process.stderr.write(`${resourceCount(configuration)} resources in force, ${problems.length} problems\n`);
-  return problems.length === 0 ? "done" : "problems";
+  return problems.length + (running?.errors.length ?? 0) === 0 ? "done" : "problems";
+}
+
+/** @throws CommandError `unreachable` */
+async function readRunning(admin: string): Promise<Running> {
+  const url = `${admin}/configz`;
+  const { readAdmin } = await import("../../runtime/debug/parts.ts");
+  try {
+    const report = JSON.parse(await readAdmin(url, AbortSignal.timeout(adminMsMax))) as Running;
+    return { errors: report.errors, warnings: report.warnings };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError("unreachable", `${url} cannot be read on this machine: ${reason}`, error);
+  }
 }
 
 /** The standard output of `validate`. */
-export function problemReport(form: ReportForm, configuration: Configuration, productVersion: string): string {
+export function problemReport(
+  form: ReportForm,
+  configuration: Configuration,
+  productVersion: string,
+  running?: Running,
+): string {
   const { problems, warnings } = configuration;
   switch (form) {
     case "text":
-      return problems.map((problem) => `${lineOf(problem)}\n`).join("");
+      return [...problems.map(lineOf), ...(running?.errors.map(runningLine) ?? [])].map((line) => `${line}\n`).join("");
     case "json":
-      return pretty({ resources: resourceCount(configuration), problems, warnings });
+      return pretty({ resources: resourceCount(configuration), problems, warnings, running });
     case "sarif":
       return pretty(sarifLog(problems, warnings, productVersion));
   }
@@ -105,6 +136,11 @@ export function problemReport(form: ReportForm, configuration: Configuration, pr
 /** `file:line: field: reason: message` */
 function lineOf({ file, line, field, reason, message }: SourceProblem): string {
   return plain([`${file}:${line}`, ...(field === "" ? [] : [field]), reason, message].join(": "));
+}
+
+/** `not applied: Kind/namespace/name: reason: message` */
+function runningLine({ kind, namespace, name, reason, message }: ConfigzError): string {
+  return plain(`not applied: ${kind}/${namespace}/${name}: ${reason}: ${message}`);
 }
 
 /** Resources in force. */

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type OfflinePreview, previewOffline } from "../../runtime/preview/offline-preview.ts";
+import { objectName } from "../../runtime/preview/edited-config.ts";
 import type { RecordedEvent } from "../../runtime/preview/match-changes.ts";
 import type { ApiConnection, Connect } from "../api/connection.ts";
 import { sendForJson } from "../api/request.ts";
 import { createProgress, say } from "../command-line/terminal.ts";
 import { withApi } from "../api/with-api.ts";
 import { CommandError, type ExitName } from "../command-line/command.ts";
-import { diffNotes, diffText, isDifferent } from "./diff-text.ts";
+import { diffNotes, diffText, isDifferent, withRejected } from "./diff-text.ts";
 import { standardInput, readValidResources, withProblems, type ReadResources } from "./read-configuration.ts";
 
 /** A folder against a server, or against another folder. */
@@ -25,31 +26,52 @@ const problemsShown = 10;
 const patienceMs = 30 * 60_000;
 
 /**
- * Writes the effect of an edit to standard output, and what was not compared to standard error.
- * @throws StartError `folder`; CommandError `refused`, `unreachable`, `failed`
+ * Writes the effect of an edit to standard output, and what was not compared to standard error. An edit with problems
+ * ends with 1, as `validate` does.
+ * @throws StartError `folder`; CommandError if the server rejects the edit, is unreachable or fails
  */
 export async function printDiff(args: DiffArguments): Promise<ExitName> {
-  const { found, notes } = "before" in args ? await offline(args) : await onServer(args);
+  const { found, notes, isValid } = "before" in args ? await offline(args) : await onServer(args);
   const { output } = args;
   process.stdout.write(output === "json" ? `${JSON.stringify(found)}\n` : diffText(found, output));
   for (const note of [...notes, ...diffNotes(found)]) say(note);
-  return isDifferent(found) ? "problems" : "done";
+  return isDifferent(found) || !isValid ? "problems" : "done";
 }
 
 interface Compared<Found> {
   readonly found: Found;
   /** Problems of files that were compared. */
   readonly notes: readonly string[];
+  /** True for an edit without problems. */
+  readonly isValid: boolean;
 }
 
 async function offline(args: Extract<DiffArguments, { before: string }>): Promise<Compared<OfflinePreview>> {
   const before = await readValidResources(args.before);
   const after = await readValidResources(args.after, before.objects);
   const events = args.events === undefined ? undefined : eventsOf(args.events);
+  const found = await previewOffline(before.resources, after.resources, events);
   return {
-    found: await previewOffline(before.resources, after.resources, events),
+    found: withInvalid(found, args.after, after),
     notes: [...problemNotes(args.before, before), ...problemNotes(args.after, after)],
+    isValid: after.problems.length === 0,
   };
+}
+
+/** Adds the invalid objects of the edit. They are not among its resources, and are no objects that it leaves alone. */
+function withInvalid<Found extends OfflinePreview | Preview>(found: Found, place: string, edit: ReadResources): Found {
+  const invalid = edit.objects.rejected.map(({ kind, namespace, name, reason, message, file }) => ({
+    object: objectName(kind, { namespace, name }),
+    reason,
+    message: `${placeOf(place, file)}${message.slice(file.length)}`,
+  }));
+  const named = new Set(invalid.map(({ object }) => object));
+  const unnamed = found.resources.unnamed.filter((object) => !named.has(object));
+  return withRejected({ ...found, resources: { ...found.resources, unnamed } }, invalid);
+}
+
+function placeOf(place: string, file: string): string {
+  return place === standardInput ? file : join(place, file);
 }
 
 /** `run` applies the other objects of a folder, so they are compared. */
@@ -57,7 +79,7 @@ function problemNotes(place: string, { problems }: ReadResources): readonly stri
   const more = problems.length - problemsShown;
   const shown = problems.slice(0, problemsShown).map(({ file, line, field, message }) => {
     const at = field === "" ? "" : ` ${field}:`;
-    return `Not compared: ${place === standardInput ? file : join(place, file)}:${line}:${at} ${message}`;
+    return `Not compared: ${placeOf(place, file)}:${line}:${at} ${message}`;
   });
   return more > 0 ? [...shown, `${more} more problems: \`heliograph validate ${place}\` lists all of them.`] : shown;
 }
@@ -96,7 +118,8 @@ async function onServer({ connect, after, prune, sinceSeconds }: OnServer): Prom
   return withApi(connect, async (connection) => {
     const body = { resources, prune, ...from };
     const started = await sendForJson<Preview>(connection, { method: "POST", path: "/v1/preview", body });
-    return { found: await untilOver(connection, started), notes: problemNotes(after, read) };
+    const found = withInvalid(await untilOver(connection, started), after, read);
+    return { found, notes: problemNotes(after, read), isValid: read.problems.length === 0 };
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "../command-line/command.ts";
-import { oneOf } from "../command-line/flags.ts";
+import { oneOf, UsageError } from "../command-line/flags.ts";
 import type { CompileArguments, ValidateArguments } from "./print-compiled.ts";
 
 /** `heliograph validate` */
@@ -15,8 +15,21 @@ export const validateCommand: Command<ValidateArguments> = {
       variable: "HELIOGRAPH_VALIDATE_OUTPUT",
       standard: "text",
     },
+    {
+      name: "admin",
+      value: "URL",
+      help: "Also list what the program with this admin URL does not apply as written, such as http://127.0.0.1:9090.",
+      variable: "HELIOGRAPH_VALIDATE_ADMIN",
+    },
   ],
-  read: (given, [place = ""]) => ({ place, output: oneOf(given, "output", ["text", "json", "sarif"]) }),
+  read: (given, [place = ""]) => {
+    const [output, admin] = [oneOf(given, "output", ["text", "json", "sarif"]), given.optional("admin")];
+    if (admin === undefined) return { place, output };
+    if (output === "sarif") throw new UsageError("--admin lists objects without a file and line; use text or json.");
+    if (!["http:", "https:"].includes(URL.parse(admin)?.protocol ?? ""))
+      throw new UsageError("--admin must be a URL such as http://127.0.0.1:9090.");
+    return { place, output, admin: admin.replace(/\/+$/u, "") };
+  },
   run: async (args) => (await import("./print-compiled.ts")).printProblems(args),
 };
 

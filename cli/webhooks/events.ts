@@ -83,7 +83,7 @@ export interface ExplainQuery {
   readonly cursor: string | undefined;
 }
 
-/** Tells a partner that is not explained from one that does not exist. @throws CommandError as {@link requirePartner} */
+/** Tells a partner that is not explained from one that does not exist. @throws CommandError `refused` for the latter */
 async function requireExplained(
   connection: ApiConnection,
   { partner }: Partial<ExplainQuery>,

@@ -16,7 +16,7 @@ export interface UniqueKey {
   readonly eventType?: string;
 }
 
-/** A unique key that an older object holds. */
+/** A unique key that an older object holds; among objects without an age, one in force or else the first by name. */
 export interface ConflictProblem extends FieldProblem {
   readonly reason: UniqueKey["reason"];
   /** The event type that a catalog may not declare, when that is the value. */
@@ -160,9 +160,9 @@ function conflictsOf<C extends KeyHolder>(
   for (const holder of holders) {
     const problems = holder.uniqueKeys.flatMap((uniqueKey) => {
       const owner = owners.get(uniqueKey.name);
-      if (owner !== undefined) return [conflictOf(uniqueKey, owner, "older")];
+      if (owner !== undefined) return [conflictOf(uniqueKey, owner)];
       const other = holder.isAgeless === true ? entitled.get(uniqueKey.name) : undefined;
-      return other === undefined || other === holder ? [] : [conflictOf(uniqueKey, other, "already applied")];
+      return other === undefined || other === holder ? [] : [conflictOf(uniqueKey, other)];
     });
     if (problems.length > 0) out.set(holder, problems);
     if (losesAll(problems)) continue;
@@ -178,12 +178,13 @@ function losesAll(problems: readonly ConflictProblem[] = []): boolean {
   return problems.some(({ eventType }) => eventType === undefined);
 }
 
+/** Only an object without an age loses to another one without an age. */
 function conflictOf(
   { field, reason, what, eventType }: UniqueKey,
-  { resource }: KeyHolder,
-  why: string,
+  { resource, isAgeless = false }: KeyHolder,
 ): ConflictProblem {
   const { kind, metadata } = resource;
-  const message = `${what} belongs to ${kind} ${metadata.namespace}/${metadata.name}, which is ${why}`;
+  const why = isAgeless ? "is in force already or comes first by namespace and name" : "is older";
+  const message = `${what} belongs to ${kind} ${metadata.namespace}/${metadata.name}, which ${why}`;
   return { field, reason, message, ...(eventType === undefined ? {} : { eventType }) };
 }

@@ -44,7 +44,7 @@ const keptFields: ReadonlySet<string> = new Set(
     "tenant eventId attempt generation nextAttemptAt detail reason problem err kind namespace name " +
     "message field fault shard revision sha256 configHash errors problems kept partners catalogs quotas " +
     "store region metric stream consumer topic part seq signal drainMs heapBytesMax cacheBytesMax issuers " +
-    "events bytes count percent"
+    "events bytes count percent eventCatalogs"
   ).split(" "),
 );
 

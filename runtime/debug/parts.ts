@@ -16,17 +16,17 @@ const natsMsMax = 5_000;
 export function adminParts(url: string, folder: string): readonly BundlePart[] {
   const json = (path: string): BundlePart => ({
     name: `${folder}/${path}.json`,
-    read: async (signal) => prettyJson(maskValue(JSON.parse(await get(`${url}/${path}`, signal)))),
+    read: async (signal) => prettyJson(maskValue(JSON.parse(await readAdmin(`${url}/${path}`, signal)))),
   });
   const metrics: BundlePart = {
     name: `${folder}/metrics.txt`,
-    read: async (signal) => maskMetrics(await get(`${url}/metrics`, signal)),
+    read: async (signal) => maskMetrics(await readAdmin(`${url}/metrics`, signal)),
   };
   return [json("healthz"), json("readyz"), json("configz"), metrics];
 }
 
-/** A 503 of `/readyz` is a result like another. */
-async function get(url: string, signal: AbortSignal): Promise<string> {
+/** Reads a page of an admin port. A 503 of `/readyz` is a result like another. @throws Error for another status */
+export async function readAdmin(url: string, signal: AbortSignal): Promise<string> {
   const dispatcher = new Agent({ connect: overlappingConnector({ timeout: connectMsMax }) });
   try {
     const { statusCode, body } = await request(url, { signal, dispatcher });

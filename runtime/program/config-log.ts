@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { ResourceResult } from "../../crds/compile/resource-result.ts";
+import type { EventCatalogConfig } from "../../crds/config.ts";
 import type { ConfigzError } from "../../crds/configz.ts";
 import { resourcesOf } from "../../crds/part.ts";
 import type { ConfigState } from "../config/config-source.ts";
@@ -45,10 +46,15 @@ export function shardLog(log: Logger, streams: StreamSettings): StateLog<ConfigS
       if (!known.has(keyOf(error))) log.error(error, "resource not fully applied");
     logRetention(log, streams, after);
     const { partners, catalogs, quotas, eventCatalogs } = after.config;
-    const types = eventCatalogs === undefined ? {} : { eventCatalogs: eventCatalogs.length };
+    const types = eventCatalogs === undefined ? {} : { eventCatalogs: presentCatalogs(eventCatalogs).length };
     const counts = { partners: partners.length, catalogs: catalogs.length, quotas: quotas.length, ...types };
     log.info({ configHash: after.hash, ...counts, errors: after.errors?.length ?? 0 }, "configuration");
   };
+}
+
+/** Catalogs of event types whose objects exist. Of others, only the fields that stay excluded are left. */
+export function presentCatalogs(catalogs: readonly EventCatalogConfig[]): readonly EventCatalogConfig[] {
+  return catalogs.filter(({ deleted }) => deleted !== true);
 }
 
 function logRevisions(log: Logger, before: ConfigState, after: ConfigState): void {

@@ -8,10 +8,14 @@ import type { ConfigReport } from "../http/server/configz.ts";
 import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { WebhookEngine } from "../webhooks/engine.ts";
 import type { DisabledMark } from "../webhooks/partners/partner-holds.ts";
+import { presentCatalogs } from "./config-log.ts";
 import type { FailureOutcome } from "../webhooks/settlement/outcome.ts";
 
-/** A configuration of any source; a folder adds its problems. */
-type ProgramState = ConfigState & { readonly problems?: readonly unknown[] };
+/** A configuration of any source; a folder adds its problems and warnings. */
+type ProgramState = ConfigState & {
+  readonly problems?: readonly unknown[];
+  readonly warnings?: readonly { readonly message: string }[];
+};
 
 /** State behind health, readiness and `/configz`. Parts appear as they start. */
 export interface ProgramStatus {
@@ -123,15 +127,26 @@ export function reportOf(status: ProgramStatus): ConfigReport {
   return { version: digestOf(report).slice(0, versionHexChars), ...report };
 }
 
-type Figures = Pick<ConfigReport, "partners" | "catalogs" | "quotas" | "problems">;
+type Figures = Pick<ConfigReport, "partners" | "catalogs" | "quotas" | "event_catalogs" | "problems" | "warnings">;
+
+/** Warnings in a report. */
+const warningsMax = 100;
+
+const noFigures: Figures = { partners: 0, catalogs: 0, quotas: 0, event_catalogs: 0, problems: 0, warnings: [] };
 
 function figuresOf(state: ProgramState | undefined): Figures {
-  if (state === undefined) return { partners: 0, catalogs: 0, quotas: 0, problems: 0 };
-  const { config, problems, errors = [] } = state;
-  const { partners, catalogs, quotas } = config;
-  // A folder counts everything that is not applied as written, files included.
-  const problemCount = problems?.length ?? errors.length;
-  return { partners: partners.length, catalogs: catalogs.length, quotas: quotas.length, problems: problemCount };
+  if (state === undefined) return noFigures;
+  const { config, problems, errors = [], warnings = [] } = state;
+  const { partners, catalogs, quotas, eventCatalogs = [] } = config;
+  return {
+    partners: partners.length,
+    catalogs: catalogs.length,
+    quotas: quotas.length,
+    event_catalogs: presentCatalogs(eventCatalogs).length,
+    // A folder counts everything that is not applied as written, files included.
+    problems: problems?.length ?? errors.length,
+    warnings: warnings.slice(0, warningsMax).map(({ message }) => message),
+  };
 }
 
 /** The applied shards. A later shard that could not be applied has its error. */

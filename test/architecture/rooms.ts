@@ -257,7 +257,7 @@ const table = `
   cli/api/ < api/ limits/ network/ kube/ version.ts program/ cli/command-line/
   cli/configuration/ <
       api/ crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ metrics/metrics-api.ts metrics/api/
-      prometheus/ preview/ program/ cli/command-line/ cli/api/
+      prometheus/ preview/ program/ debug/ cli/command-line/ cli/api/
   cli/metrics/ < api/ crds/ metrics/request/ cli/command-line/ cli/api/ cli/configuration/
   cli/webhooks/ <
       api/ crds/ json/ webhooks/events/ webhooks/history/ metrics/request/ cli/command-line/ cli/api/ cli/configuration/

@@ -3,7 +3,8 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Changes } from "../crds/valid-objects.ts";
+import { type Changes, plainObject } from "../crds/valid-objects.ts";
+import { runProgram } from "../support/heliograph-process.ts";
 import { quickestMs, waitFor } from "../support/wait.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../support/webhook-partner.ts";
 import {
@@ -83,6 +84,43 @@ describe("a folder with problems", () => {
     await waitFor(() => first.of("evt-mended").length > 0, { timeoutMs, what: "the delivery" });
     await bringSentinel(program);
     expect(first.of("evt-mended")).toHaveLength(1);
+  });
+});
+
+describe("a catalog of event types", () => {
+  test("shows in /configz and in validate: its edit that is rejected, and the fields that it leaves behind", async () => {
+    const sensitive = [{ pointer: "/id", class: "f" }];
+    const catalogText = (changes: Changes) =>
+      JSON.stringify(plainObject("EventCatalog", { "types[0].sensitive": sensitive, ...changes }, "payouts"));
+    const excluding = { "subscriptions[0].payload": { excludeClasses: ["f"] } };
+    await installation.write("partner.yaml", partnerText("acme", first.url, excluding));
+    await installation.write("types.json", catalogText({}));
+    const program = await installation.start();
+    const configz = async () => (await get(`${program.line.admin_url}/configz`)).body;
+    const validate = ["validate", installation.folder, "--admin", program.line.admin_url];
+    expect(await configz()).toMatchObject({ event_catalogs: 1, errors: [], problems: 0 });
+    expect(await runProgram(validate)).toMatchObject({ code: 0, stdout: "" });
+    await installation.write(
+      "types.json",
+      catalogText({ "types[0].versions[0].schema.properties.id.type": "integer" }),
+    );
+    await waitFor(async () => (await configz())["problems"] === 1, { timeoutMs, what: "the rejected edit" });
+    const rejected = { kind: "EventCatalog", namespace: "default", name: "payouts", reason: "Incompatible" };
+    expect(await configz()).toMatchObject({ event_catalogs: 1, errors: [rejected] });
+    // Alone, the folder is valid: only the program knows what it applies.
+    expect(await runProgram(["validate", installation.folder])).toMatchObject({ code: 0 });
+    expect(await runProgram(validate)).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^not applied: EventCatalog\/default\/payouts: Incompatible: spec\.types\[0\]/u),
+    });
+    await rm(join(installation.folder, "types.json"));
+    await waitFor(async () => (await configz())["problems"] === 0, { timeoutMs, what: "the deletion" });
+    const kept = expect.stringContaining("no event catalog declares the field /id of payout.processed");
+    expect(await configz()).toMatchObject({ event_catalogs: 0, errors: [], warnings: [kept] });
+    expect(await runProgram(validate)).toMatchObject({ code: 0, stderr: kept });
+    expect(JSON.parse((await runProgram([...validate, "-o", "json"])).stdout)).toMatchObject({
+      running: { errors: [], warnings: [kept] },
+    });
   });
 });
 

@@ -1,6 +1,6 @@
 import { uidOf } from "../../../crds/compile/origin.ts";
 import type { NotAppliedPartner } from "../../../crds/config.ts";
-import { apiVersion, type Resource } from "../../../crds/resource.ts";
+import { apiVersion, type Kind, type Resource } from "../../../crds/resource.ts";
 import { kinds } from "../../../crds/types/schemas.ts";
 import { validateResource, type FieldProblem } from "../../../crds/validate.ts";
 import { readSecret, type SecretEntries } from "./secret-manifest.ts";
@@ -26,14 +26,15 @@ export interface FolderObjects {
   readonly problems: readonly SourceProblem[];
   /** Keys of objects that stay in force, since their present text is invalid. */
   readonly kept: readonly string[];
-  /** Partners whose present text is invalid or cannot be read. */
-  readonly rejected: readonly RejectedPartner[];
+  /** Objects of our kinds whose present text is invalid or cannot be read. */
+  readonly rejected: readonly RejectedObject[];
   /** True when a file or a document cannot be read as an object: it may define further objects. */
   readonly isPartial: boolean;
 }
 
-/** A partner that is not applied, and the file that declares it. */
-export interface RejectedPartner extends NotAppliedPartner {
+/** An object that is not applied as its file declares it. */
+export interface RejectedObject extends Required<NotAppliedPartner> {
+  readonly kind: Kind;
   readonly file: string;
 }
 
@@ -71,7 +72,7 @@ class ObjectResult {
   private readonly previous: FolderObjects;
   private readonly objects = new Map<string, FolderObject>();
   private readonly problems: SourceProblem[] = [];
-  private readonly rejected = new Map<string, RejectedPartner | undefined>();
+  private readonly rejected = new Map<string, RejectedObject | undefined>();
   /** Names of files with a document whose object is unknown, each with its first problem. */
   private readonly unclear = new Map<string, SourceProblem>();
 
@@ -109,9 +110,9 @@ class ObjectResult {
     const kept = [...this.previous.objects].filter(
       ([key, { file }]) => !this.objects.has(key) && (isUnclear(file) || this.rejected.has(key)),
     );
-    const lost = kept.flatMap(([key, { file, resource }]): readonly RejectedPartner[] => {
+    const lost = kept.flatMap(([key, { file, resource }]): readonly RejectedObject[] => {
       const problem = this.rejected.has(key) ? undefined : (unreadable.get(file) ?? this.unclear.get(file));
-      return problem === undefined || resource === undefined ? [] : notApplied(resource, "Unreadable", problem);
+      return problem === undefined || resource === undefined ? [] : rejectedObject(resource, "Unreadable", problem);
     });
     return {
       objects: new Map([...this.objects, ...kept]),
@@ -167,8 +168,7 @@ class ObjectResult {
     const [first] = problems;
     if (first !== undefined) {
       const problem = { ...first, file: at.file, line: at.lineOf(first.field) };
-      const [partner] = notApplied(identityOf(value), "Invalid", problem);
-      this.rejected.set(key, partner);
+      this.rejected.set(key, rejectedObject(identityOf(value), "Invalid", problem)[0]);
       const isUnclear = !this.previous.objects.has(key) && mayBeAnother(value, problems);
       if (isUnclear && !this.unclear.has(at.file)) this.unclear.set(at.file, problem);
     }
@@ -207,18 +207,18 @@ function mayBeAnother(value: object, problems: readonly FieldProblem[]): boolean
   return isOurs && (!isKnownKind || problems.some(({ field }) => field.startsWith("metadata")));
 }
 
-/** The partner that is not applied as its file defines it; none for an object of another kind or without a name. */
-function notApplied(
+/** The object that is not applied as its file defines it; none for one of another kind or without a name. */
+function rejectedObject(
   { kind, metadata }: Identity,
   reason: string,
   { file, line, field, message }: SourceProblem,
-): readonly RejectedPartner[] {
-  if (kind !== "WebhookPartner" || metadata.name === "") return [];
+): readonly RejectedObject[] {
+  const known = kinds.find((one) => one === kind);
+  if (known === undefined || metadata.name === "") return [];
   const { namespace, name } = metadata;
   const at = field === "" ? "" : `${field}: `;
-  return [
-    { uid: uidOf({ kind, metadata }), namespace, name, reason, message: `${file}:${line}: ${at}${message}`, file },
-  ];
+  const uid = uidOf({ kind: known, metadata });
+  return [{ kind: known, uid, namespace, name, reason, message: `${file}:${line}: ${at}${message}`, file }];
 }
 
 /** Reports an unknown apiVersion; undefined for a known one. */

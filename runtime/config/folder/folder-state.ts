@@ -3,10 +3,18 @@ import { createCompiler } from "../../../crds/compile/compile.ts";
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/last-good.ts";
+import type { ConfigzError } from "../../../crds/configz.ts";
 import type { InstallationPolicy } from "../../../crds/policy.ts";
 import type { ConfigState } from "../config-source.ts";
 import type { SourceProblem } from "../yaml/yaml-documents.ts";
-import { noObjects, objectKey, readObjects, type FolderFile, type FolderObjects } from "./folder-objects.ts";
+import {
+  noObjects,
+  objectKey,
+  readObjects,
+  type FolderFile,
+  type FolderObjects,
+  type RejectedObject,
+} from "./folder-objects.ts";
 
 /** The present state of a folder. */
 export interface FolderState extends ConfigState {
@@ -55,12 +63,13 @@ export function stateOf(
     before,
   });
   const isWhole = !isPartial && folderProblems.length === 0;
-  const unread = rejected.map(({ file: _file, ...partner }) => partner);
+  const unread = rejected.flatMap(({ file: _file, kind, ...partner }) => (kind === "WebhookPartner" ? [partner] : []));
   const config = withNotApplied(compiled, [...unread, ...results.flatMap(notAppliedResult)], !isWhole);
   const state = {
     config,
     hash: digestOf(compiled),
     results,
+    errors: [...rejected.map(rejectionError), ...results.flatMap((result) => resultError(result) ?? [])],
     problems: [...folderProblems, ...problems, ...results.flatMap((result) => resultProblems(result, objects))],
     warnings: results.flatMap((result) => resultWarnings(result, objects)),
     kept: [...kept, ...results.flatMap((result) => lastGoodKey(result) ?? [])],
@@ -78,7 +87,9 @@ function filesOf({ objects, rejected }: Pick<FolderObjects, "objects" | "rejecte
         ? [[label(resource.metadata.namespace, resource.metadata.name), file] as const]
         : [],
     ),
-    ...rejected.map(({ namespace, name, file }) => [label(namespace, name), file] as const),
+    ...rejected.flatMap(({ kind, namespace, name, file }) =>
+      kind === "WebhookPartner" ? [[label(namespace, name), file] as const] : [],
+    ),
   ]);
 }
 
@@ -99,6 +110,19 @@ function notAppliedResult(result: ResourceResult): readonly NotAppliedPartner[] 
   if (kind !== "WebhookPartner" || (accepted.status && resolvedRefs.status)) return [];
   const { reason, message } = accepted.status ? resolvedRefs : accepted;
   return [{ uid, namespace, name, reason, message }];
+}
+
+/** Objects of a folder have no generations. */
+const generation = 1;
+
+function rejectionError({ kind, namespace, name, reason, message }: RejectedObject): ConfigzError {
+  return { kind, namespace, name, generation, reason, message };
+}
+
+function resultError({ kind, namespace, name, accepted, resolvedRefs }: ResourceResult): ConfigzError | undefined {
+  if (accepted.status && resolvedRefs.status) return undefined;
+  const { reason, message } = accepted.status ? resolvedRefs : accepted;
+  return { kind, namespace, name, generation, reason, message };
 }
 
 function lastGoodKey({ kind, namespace, name, lastGood }: ResourceResult): string | undefined {

@@ -15,8 +15,12 @@ export interface ConfigReport extends ConfigzReport {
   readonly partners: number;
   readonly catalogs: number;
   readonly quotas: number;
+  /** Catalogs of event types, without deleted ones whose fields stay excluded. */
+  readonly event_catalogs: number;
   /** Resources and files that are not applied as written. */
   readonly problems: number;
+  /** Of a folder: what works but is probably not meant, such as fields that stay excluded after their catalog. */
+  readonly warnings: readonly string[];
 }
 
 /** Source of the report. */

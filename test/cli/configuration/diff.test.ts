@@ -45,9 +45,32 @@ test("diff compares what run applies of a folder with problems, and names the re
   await write("after/acme.yaml", partnerText("acme", url, { "endpoint.timeoutSeconds": -1 }));
   await write("after/beta.yaml", partnerText("beta", url));
   const { code, stdout, stderr } = await diff("before", "after");
-  expect({ code, stdout }).toEqual({ code: 1, stdout: "+ WebhookPartner/default/beta\n" });
+  const [invalid = "", ...lines] = stdout.trim().split("\n");
+  expect([code, lines]).toEqual([1, ["+ WebhookPartner/default/beta"]]);
+  const problem = "after/acme.yaml:1: spec.endpoint.timeoutSeconds: timeoutSeconds must be at least 1";
+  expect(invalid).toBe(`! WebhookPartner/default/acme would be rejected: Invalid: ${problem}`);
   expect(stderr).toContain("Not compared: before/more.yaml:1: apiVersion: apps/v1 with kind Deployment");
   expect(stderr).toContain("Not compared: after/acme.yaml:1: spec.endpoint.timeoutSeconds: ");
+});
+
+test("diff of an edit that is invalid ends with 1 in every form, also without another difference", async () => {
+  await write("before/acme.yaml", partnerText("acme", url));
+  await write("after/acme.yaml", partnerText("acme", url, { "endpoint.timeoutSeconds": -1 }));
+  const json = await diff("before", "after", "-o", "json");
+  expect(json.code).toBe(1);
+  expect((JSON.parse(json.stdout) as OfflinePreview).resources).toMatchObject({
+    refused: [{ object: "WebhookPartner/default/acme", reason: "Invalid" }],
+    unchanged: 1,
+    unnamed: [],
+  });
+  await write("after/acme.yaml", "kind: [");
+  expect(await diff("before", "after")).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("! WebhookPartner/default/acme would be rejected: Unreadable: after/acme.yaml:1: "),
+  });
+  await write("after/acme.yaml", partnerText("acme", url));
+  await write("after/web.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n");
+  expect(await diff("before", "after")).toMatchObject({ code: 1, stdout: "No difference.\n" });
 });
 
 test.each([

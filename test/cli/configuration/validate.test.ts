@@ -81,6 +81,18 @@ describe("validate reports", () => {
     expect({ code, report: JSON.parse(stdout) }).toMatchObject({ code: 0, report: { resources: 1, problems: [] } });
   });
 
+  test.each([
+    [["--admin", "127.0.0.1:9090"], 2, "--admin must be a URL such as http://127.0.0.1:9090."],
+    [["--admin", "http://127.0.0.1:9090", "-o", "sarif"], 2, "use text or json"],
+    [["--admin", "http://127.0.0.1:1"], 12, "http://127.0.0.1:1/configz cannot be read on this machine: "],
+  ])("%j as an error that names the fix", async (flags, code, sentence) => {
+    expect(await runProgram(["validate", "docs/examples", ...flags])).toMatchObject({
+      code,
+      stdout: "",
+      stderr: expect.stringContaining(sentence),
+    });
+  });
+
   test("an unknown form as a usage error", async () => {
     expect(await runProgram(["validate", "x", "-o", "xml"])).toMatchObject({
       code: 2,

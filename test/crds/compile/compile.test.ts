@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { digestOf } from "../../../crds/compile/canonical-json.ts";
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
+import { compile } from "../../../crds/compile/compile.ts";
+import { uidOf } from "../../../crds/compile/origin.ts";
+import { partsOf } from "../../../crds/part.ts";
+import { allowAll } from "../../../crds/policy.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import { compiled, first, keyOf, materialOf, resourceOf } from "./resources.ts";
 
@@ -37,12 +41,21 @@ describe("unique keys", () => {
     });
   });
 
-  test("without any age go by namespace and name", () => {
-    const { config } = compiled([
+  test("without any age go by namespace and name, unless one is in force, in the same words", () => {
+    const resources = [
       resourceOf("MetricCatalog", {}, { name: "a", namespace: "z" }),
       resourceOf("MetricCatalog", {}, { name: "b", namespace: "a" }),
-    ]);
+    ];
+    const { config, results } = compiled(resources);
     expect(config.catalogs.map(({ namespace }) => namespace)).toEqual(["a"]);
+    const rule = "which is in force already or comes first by namespace and name";
+    const lost = "spec.metrics[0].id: the metric cpu_util belongs to MetricCatalog";
+    expect(results.map(({ accepted }) => accepted.message)).toContain(`${lost} a/b, ${rule}`);
+    const parts = partsOf(compiled(resources.slice(0, 1)).config);
+    const before = { partOf: (one: Resource) => parts.get(uidOf(one)), nowMs: 0, lastGoodMs: 0, mayForget: true };
+    const later = compile({ resources, secrets: new Map(), policy: allowAll, before });
+    expect(later.config.catalogs.map(({ namespace }) => namespace)).toEqual(["z"]);
+    expect(later.results.map(({ accepted }) => accepted.message)).toContain(`${lost} z/a, ${rule}`);
   });
 
   test.each([

@@ -14,5 +14,7 @@ export const emptyReport: ConfigReport = {
   partners: 0,
   catalogs: 0,
   quotas: 0,
+  event_catalogs: 0,
   problems: 0,
+  warnings: [],
 };
