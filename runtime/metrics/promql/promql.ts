@@ -9,8 +9,8 @@ import type { RangeBoundary } from "../../stores/prometheus/probe-store.ts";
  * caller can become syntax.
  */
 export type Vector =
-  | { readonly kind: "over"; readonly fn: RangeFunction; readonly of: Selector; readonly rangeMs: number }
-  | { readonly kind: "anchoredIncrease"; readonly of: Selector; readonly rangeMs: number }
+  | (Ranged & { readonly kind: "over"; readonly fn: RangeFunction })
+  | (Ranged & { readonly kind: "anchoredIncrease" })
   | {
       readonly kind: "aggregate";
       readonly op: Merge;
@@ -21,8 +21,23 @@ export type Vector =
   | { readonly kind: "quantile"; readonly quantile: number; readonly of: Vector }
   | Covered
   | { readonly kind: "bound"; readonly of: Vector }
+  | Points
   | Newest
   | PartialQuery;
+
+/** The samples of a function over a range. */
+interface Ranged {
+  readonly of: Selector;
+  readonly rangeMs: number;
+  /** Time from the end of the range to that of the query. @default 0 */
+  readonly offsetMs?: number;
+}
+
+/** Vectors at several times up to that of the query. The label {@link pointLabel} of a series is the index of its. */
+interface Points {
+  readonly kind: "points";
+  readonly of: readonly { readonly vector: Vector; readonly offsetMs: number }[];
+}
 
 /** The sum or the number of the observations of native histograms. */
 interface HistogramPart {
@@ -49,6 +64,9 @@ export interface Covered {
  * label `le` stays next to it, so that no two series of a target get equal labels.
  */
 export const boundLabel = "heliograph_le";
+
+/** The label with the index of a point. */
+export const pointLabel = "heliograph_point";
 
 /** The time of the newest sample that is not stale. */
 export interface Newest {
@@ -104,25 +122,22 @@ export function filterMatcher(label: string, values: readonly string[]): Matcher
   return values.length === 0 ? { label, op: "!=", value: "" } : oneOf(label, values);
 }
 
-/** Copies a tree with ranges of another width. */
-export function overWidth(vector: Vector, rangeMs: number): Vector {
-  if ("rangeMs" in vector) return { ...vector, rangeMs };
+/** Copies a tree with other ranges. Points keep theirs. */
+export function withRanges(vector: Vector, changes: Partial<Pick<Ranged, "rangeMs" | "offsetMs">>): Vector {
+  if ("rangeMs" in vector) return { ...vector, ...changes };
   if (vector.kind === "covered") {
-    const [of, part, whole] = [vector.of, vector.part, vector.whole].map((own) => overWidth(own, rangeMs));
+    const [of, part, whole] = [vector.of, vector.part, vector.whole].map((own) => withRanges(own, changes));
     return { ...vector, of: of ?? vector.of, part: part ?? vector.part, whole: whole ?? vector.whole };
   }
-  return vector.kind === "timestamp" || vector.kind === "question"
+  return vector.kind === "timestamp" || vector.kind === "question" || vector.kind === "points"
     ? vector
-    : { ...vector, of: overWidth(vector.of, rangeMs) };
+    : { ...vector, of: withRanges(vector.of, changes) };
 }
 
 /** Prints a tree for a store with this boundary. */
 export function printVector(vector: Vector, boundary: RangeBoundary): string {
+  if ("rangeMs" in vector) return printRanged(vector, boundary);
   switch (vector.kind) {
-    case "over":
-      return `${vector.fn}(${printSelector(vector.of)}[${printRange(vector.rangeMs, boundary)}])`;
-    case "anchoredIncrease":
-      return `increase(${printSelector(vector.of)}[${printRange(vector.rangeMs, boundary)}] anchored)`;
     case "aggregate":
       return `${vector.op} by(${printNames(vector.by)})(${printVector(vector.of, boundary)})`;
     case "histogramPart":
@@ -131,6 +146,8 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
       return printCovered(vector, boundary);
     case "bound":
       return `label_replace(${printVector(vector.of, boundary)},"${boundLabel}","$1","le","(.+?)([.]0)?")`;
+    case "points":
+      return printPoints(vector, boundary);
     case "question":
       return JSON.stringify(vector.of);
     case "quantile":
@@ -140,6 +157,14 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
     default:
       return vector satisfies never;
   }
+}
+
+/** Series of different points have different labels, so that `or` loses none. */
+function printPoints({ of }: Points, boundary: RangeBoundary): string {
+  return of
+    .map(({ vector, offsetMs }) => printVector(withRanges(vector, { offsetMs }), boundary))
+    .map((printed, index) => `label_replace(${printed},"${pointLabel}","${index}","","")`)
+    .join(" or ");
 }
 
 function printQuantile({ quantile, of }: Extract<Vector, { kind: "quantile" }>, boundary: RangeBoundary): string {
@@ -172,14 +197,20 @@ export function printExemplified(of: Selector | PartialQuery): string {
   return "kind" in of ? JSON.stringify(of.of) : printSelector(of);
 }
 
-/** Prints a selector. The metric name is a matcher, because every version takes any name in this spelling. */
-/** Prints a selector. Without a name, a matcher selects the names. */
+/** Prints a selector. The metric name is a matcher, which takes any name; without one, a matcher selects the names. */
 export function printSelector({ name, matchers }: Pick<Selector, "matchers"> & Partial<Selector>): string {
   const all: readonly Matcher[] = [
     ...(name === undefined ? [] : [{ label: "__name__", op: "=", value: name } as const]),
     ...matchers,
   ];
   return `{${all.map(({ label, op, value }) => `${printName(label)}${op}${quote(value)}`).join(",")}}`;
+}
+
+function printRanged(vector: Extract<Vector, Ranged>, boundary: RangeBoundary): string {
+  const { of, rangeMs, offsetMs = 0 } = vector;
+  const range = `${printSelector(of)}[${printRange(rangeMs, boundary)}]`;
+  const offset = offsetMs === 0 ? "" : ` offset ${offsetMs}ms`;
+  return vector.kind === "over" ? `${vector.fn}(${range}${offset})` : `increase(${range} anchored${offset})`;
 }
 
 /** Shortens a left-closed range by one millisecond, which excludes the sample at t − w. */

@@ -22,7 +22,7 @@ import type { Store } from "../../stores/store.ts";
 import { joinHistograms, joinSeries, joinSplits, type SplitResponse } from "../cache/series-kind.ts";
 import { layoutOf, type NativeLayout, tellingPoint, toldLayout } from "../merge/native-layout.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
-import { overWidth, printExemplified, printVector, type Vector } from "../promql/promql.ts";
+import { printExemplified, printVector, type Vector, withRanges } from "../promql/promql.ts";
 import type { StoreNeeds } from "../promql/recipe.ts";
 import { exemplarsOrNone } from "./exemplars.ts";
 import { findNewest, type PartRead, readNewest, type SampledPart } from "./read-newest.ts";
@@ -191,7 +191,7 @@ function narrowerOf(
 ): Narrower | undefined {
   const { grid, query } = plan;
   const { widthSeconds, stepSeconds } = query.window;
-  if (widthSeconds !== stepSeconds) return undefined;
+  if (widthSeconds !== stepSeconds || range.kind === "points") return undefined;
   const statistic = recipe.kind === "scalar" ? recipe.statistics[ranges.indexOf(range)] : undefined;
   const { prometheus } = store.config;
   // This runtime does not know the stores of a peer.
@@ -203,7 +203,8 @@ function narrowerOf(
   const own = parametersOf(grid.stepMs);
   return {
     merge: statistic.merge,
-    print: (widthMs) => (parametersOf(widthMs) === own ? printVector(overWidth(range, widthMs), boundary) : undefined),
+    print: (widthMs) =>
+      parametersOf(widthMs) === own ? printVector(withRanges(range, { rangeMs: widthMs }), boundary) : undefined,
   };
 }
 

@@ -12,6 +12,7 @@ import { readStores } from "../reads/run-plan.ts";
 import type { ResolvedWindow } from "../request/window.ts";
 import { countedEvents, countedMetric } from "./counted-events.ts";
 import { judgeSlices } from "./judge-slices.ts";
+import { readPoints } from "./read-points.ts";
 import type { SloView } from "./slo-selection.ts";
 import { ownSpan, sloSpans } from "./calendar-rest.ts";
 import { type CountsByWindow, type EventCounts, sloSeconds } from "./slo-status.ts";
@@ -25,6 +26,8 @@ export interface SloPlan extends Pick<WindowReads, "windows" | "places"> {
   readonly view: SloView;
   /** The first ones read the windows; others read what corrections leave out of them. */
   readonly plans: readonly Plan[];
+  /** The number of the first ones whose points are read together. @default none are */
+  readonly joined?: number;
   /** Expected costs of its reads. */
   readonly costs: Costs;
 }
@@ -116,7 +119,7 @@ type WindowData = Omit<SloData, "counts" | "uncorrected"> & { readonly windows: 
 async function readWindows(plan: SloPlan, stores: Stores, options: FanOutOptions): Promise<WindowData> {
   const { plans, windows } = plan;
   const bytes = createByteBudget();
-  const read = await Promise.all(plans.map((own) => readStores(own, stores, { ...options, bytes })));
+  const read = await readPlans(plan, (own) => readStores(own, stores, { ...options, bytes }));
   const outcomes = byStore(read);
   const whole = new Set(outcomes.filter(({ outcome }) => outcome.ok).map(({ part }) => part.store.key));
   const results = read.map((own) =>
@@ -129,6 +132,14 @@ async function readWindows(plan: SloPlan, stores: Stores, options: FanOutOptions
     gaps,
     stalestMs: stalestMs(plans.map((own, index) => ({ plan: own, results: results[index] ?? [] }))),
   };
+}
+
+async function readPlans({ plans, joined = 0 }: SloPlan, read: (plan: Plan) => Promise<readonly PartOutcome[]>) {
+  const [together, alone] = await Promise.all([
+    readPoints(plans.slice(0, joined), read),
+    Promise.all(plans.slice(joined).map(read)),
+  ]);
+  return [...together, ...alone];
 }
 
 interface CountedSpans {
@@ -191,8 +202,8 @@ export function historyStepSeconds(slo: SloView["slo"]): number {
 
 /**
  * Plans the history of a view. Its points are the windows of the objective at times within one such window. The last
- * one is the point that the objective itself is judged by. Calendar windows have different widths, so each is a read;
- * it costs as much as a point of rolling windows that is as wide.
+ * one is the point that the objective itself is judged by. Calendar windows have different widths, so each is a plan;
+ * it costs as much as a point of rolling windows that is as wide. Requests read several of them.
  */
 export function planHistory(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
   const own = sloQuery(view, caller, quotas, nowMs);
@@ -206,7 +217,8 @@ export function planHistory(view: SloView, caller: Caller, quotas: QueryContext[
     return ownSpan(slo, minStepSeconds, Math.floor(toMs / unitMs) * unitMs);
   });
   const singleStepSeconds = slo.calendar && stepSeconds;
-  return planReads(view, sloWindows(slo, spans, minStepSeconds, singleStepSeconds), own, nowMs);
+  const plan = planReads(view, sloWindows(slo, spans, minStepSeconds, singleStepSeconds), own, nowMs);
+  return slo.calendar && slo.over === undefined ? { ...plan, joined: spans.length } : plan;
 }
 
 /** Reads the events at every point. A store that fails is missing from all of them. @throws the signal's reason */

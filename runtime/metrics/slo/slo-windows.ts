@@ -244,6 +244,7 @@ function readOf(group: readonly Interval[]): ResolvedWindow {
   };
 }
 
-function greatestDivisor(one: number, other: number): number {
+/** The greatest number that divides both. */
+export function greatestDivisor(one: number, other: number): number {
   return other === 0 ? one : greatestDivisor(other, one % other);
 }

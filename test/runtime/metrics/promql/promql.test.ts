@@ -1,11 +1,25 @@
 import { describe, expect, test } from "vitest";
-import { oneOf, printExemplified, printVector } from "../../../../runtime/metrics/promql/promql.ts";
+import { oneOf, printExemplified, printVector, type Vector } from "../../../../runtime/metrics/promql/promql.ts";
 
 describe("PromQL", () => {
   test("of a range excludes its left end on a store with closed ranges", () => {
     const vector = { kind: "over", fn: "sum_over_time", of: { name: "m", matchers: [] }, rangeMs: 300_000 } as const;
     expect(printVector(vector, "LeftOpen")).toBe('sum_over_time({__name__="m"}[300000ms])');
     expect(printVector(vector, "LeftClosed")).toBe('sum_over_time({__name__="m"}[299999ms])');
+  });
+
+  test("of several points reads each at its own time, and names it in a label", () => {
+    const of = { name: "m", matchers: [] };
+    const sum = (own: Vector): Vector => ({ kind: "aggregate", op: "sum", by: [], of: own });
+    const [wide, narrow]: readonly Vector[] = [
+      sum({ kind: "over", fn: "increase", of, rangeMs: 60_000 }),
+      sum({ kind: "anchoredIncrease", of, rangeMs: 30_000 }),
+    ];
+    const points = [wide, narrow].map((vector, index) => ({ vector: vector as Vector, offsetMs: 5_000 * (1 - index) }));
+    expect(printVector({ kind: "points", of: points }, "LeftOpen")).toBe(
+      'label_replace(sum by()(increase({__name__="m"}[60000ms] offset 5000ms)),"heliograph_point","0","","") or ' +
+        'label_replace(sum by()(increase({__name__="m"}[30000ms] anchored)),"heliograph_point","1","","")',
+    );
   });
 
   test("quotes names that are no identifiers", () => {
