@@ -87,7 +87,7 @@ export function createCompiler(): (input: CompileInput) => CompileResult {
       [...kept, ...byAgeBefore.filter(({ part }) => part !== undefined)],
       keysInForce(before),
     );
-    const tooMany = versionsLimit(byAgeBefore, before);
+    const tooMany = versionsLimit(byAgeBefore, before, conflicts);
     const outcomes = byNameBefore.map((one) =>
       one.outcome([...(conflicts.get(one) ?? []), ...(tooMany.get(one) ?? [])], before),
     );

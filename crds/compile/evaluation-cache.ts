@@ -130,8 +130,9 @@ function partInConflict(
   if (conflicts.some(isNamesake)) return undefined;
   if (evaluated.part?.kind !== "EventCatalog") return wasThere ? yielded(evaluated) : undefined;
   const lost = new Set(conflicts.map(({ eventType }) => eventType));
-  if (lost.has(undefined)) return catalog;
-  return withoutTypes(evaluated.part, (type) => lost.has(type), catalog);
+  const part = lost.has(undefined) ? catalog : evaluated.part;
+  if (part?.kind !== "EventCatalog" || part.config.types.every(({ type }) => !lost.has(type))) return part;
+  return withoutTypes(part, (type) => lost.has(type), catalog);
 }
 
 /** In place of the birth of an object without one, which comes last. */

@@ -123,7 +123,7 @@ const fieldRules: readonly FieldRule[] = [
   {
     name: "ts",
     isRequired: true,
-    mustBe: "a UTC time with milliseconds and Z, like 2026-01-31T12:00:00.000Z",
+    mustBe: "a UTC time with milliseconds and Z, like 2026-01-31T12:00:00.000Z; a leap second is sent as :59",
     accepts: (value) => isCalendarTime(value, timeForm),
   },
   {

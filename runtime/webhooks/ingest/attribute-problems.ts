@@ -34,6 +34,8 @@ const charset = /^charset="?(?<name>[^"]*)"?$/iu;
 const uriForm = /^(?:[a-z][a-z0-9+.-]*:|(?![^/?#]*:))(?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[0-9a-f]{2})+$/iu;
 /** RFC 3339. The time zone is that of the producer. */
 const timeForm = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/u;
+/** In UTC it is the last second of a day. Source: RFC 3339 §5.7. */
+const leapSecond = /([Tt]\d{2}:\d{2}):60/u;
 const fraction = /\.(\d{1,3})\d*/u;
 /** A `dataschema` whose path ends with a date, as `https://schemas.example/payout.processed/2026-01-31`. */
 const schemaVersion = /\/(?<version>\d{4}-\d{2}-\d{2})(?:\.json)?$/u;
@@ -116,8 +118,16 @@ export function versionOf(members: Members, problems: FieldError[]): string | un
   return version;
 }
 
-/** The same time in UTC with milliseconds; finer fractions are cut. Undefined for a time that does not exist. */
+/**
+ * The same time in UTC with milliseconds; finer fractions are cut. A leap second becomes the second before it, which
+ * the times of envelopes and the clocks of most recipients have. Undefined for a time that does not exist.
+ */
 export function utcTime(text: string): string | undefined {
+  const time = calendarTime(text.replace(leapSecond, "$1:59"));
+  return leapSecond.test(text) && time?.includes("T23:59:59.") !== true ? undefined : time;
+}
+
+function calendarTime(text: string): string | undefined {
   if (!isCalendarTime(text.replace(/(?:[Zz]|[+-]\d{2}:\d{2})$/u, "Z").replace(fraction, ""), /^/u)) return undefined;
   if (!timeForm.test(text)) return undefined;
   const at = new Date(text.toUpperCase().replace(fraction, ".$1"));

@@ -245,31 +245,55 @@ describe("a catalog of events", () => {
     expect(catalogs[2]).toBe(catalogs[0]);
   });
 
-  test("is applied while all catalogs have at most 1,000 versions, and keeps its version otherwise", () => {
-    const ten = Array.from({ length: 10 }, (_, index) => ({
-      version: `2026-01-${index + 10}`,
-      schema: object({ id: { type: "string" } }),
+  const ten = Array.from({ length: 10 }, (_, index) => ({
+    version: `2026-01-${index + 10}`,
+    schema: object({ id: { type: "string" } }),
+  }));
+  const typesWith = (name: string, count: number) =>
+    Array.from({ length: Math.ceil(count / 10) }, (_, index) => ({
+      type: `${name}.t${index}`,
+      description: "A type.",
+      versions: ten.slice(0, count - index * 10),
     }));
-    const typesWith = (name: string, count: number) =>
-      Array.from({ length: Math.ceil(count / 10) }, (_, index) => ({
-        type: `${name}.t${index}`,
-        description: "A type.",
-        versions: ten.slice(0, count - index * 10),
-      }));
-    const catalog = (index: number, count: number) =>
-      resourceOf(
-        "EventCatalog",
-        { types: typesWith(`payout${index}`, count) },
-        { name: `c-${index}`, uid: `u-${index}`, creationTimestamp: `2026-01-0${index + 1}T00:00:00Z` },
-      );
+  const catalogWith = (index: number, types: ReturnType<typeof typesWith>) =>
+    resourceOf(
+      "EventCatalog",
+      { types },
+      { name: `c-${index}`, uid: `u-${index}`, creationTimestamp: `2026-01-0${index + 1}T00:00:00Z` },
+    );
+  const sized = (...sizes: readonly number[]) =>
+    sizes.map((size, index) => catalogWith(index, typesWith(`payout${index}`, size)));
+  const compileAll = (published: RuntimeConfig | undefined, resources: readonly Resource[]) => {
+    const parts = published === undefined ? new Map() : partsOf(published);
+    const before = { partOf: ({ metadata }: Resource) => parts.get(metadata.uid ?? ""), nowMs: 0, lastGoodMs: 1 };
+    return compile({ resources, secrets: new Map(), policy: allowAll, before });
+  };
+
+  test("has as many more versions as others leave, without the types that it loses to them", () => {
+    const others = sized(200, 200, 200, 200, 190);
+    const some = catalogWith(5, [...typesWith("payout0", 10), ...typesWith("other", 10)]);
+    const { config, results } = compileAll(undefined, [...others, some]);
+    expect(results[5]?.accepted.message).toMatch(/^spec\.types\[0\]\.type: the event type payout0\.t0 belongs to/u);
+    expect(config.eventCatalogs?.[5]?.types.map(({ type }) => type)).toEqual(["other.t0"]);
+  });
+
+  test("with too many versions keeps its earlier types, without those that it loses", () => {
+    const resources = sized(200, 200, 200, 200, 180, 20);
+    const { config: full } = compileAll(undefined, resources);
+    const older = catalogWith(4, [...typesWith("payout4", 170), ...typesWith("payout5", 10)]);
+    const grown = catalogWith(5, typesWith("payout5", 40));
+    const { config } = compileAll(full, [...resources.slice(0, 4), older, grown]);
+    const all = (config.eventCatalogs ?? []).flatMap(({ types }) => types.map(({ type }) => type));
+    expect(all).toHaveLength(new Set(all).size);
+    expect(declaredTypes(config).get("payout5.t0")?.catalog).toBe("default/c-4");
+    expect(declaredTypes(config).get("payout5.t1")?.catalog).toBe("default/c-5");
+  });
+
+  test("is applied while all catalogs have at most 1,000 versions, and keeps its version otherwise", () => {
     const counts = ({ eventCatalogs = [] }: RuntimeConfig) =>
       eventCatalogs.map(({ types }) => types.reduce((sum, { versions }) => sum + versions.length, 0));
-    const compileAfter = (published: RuntimeConfig | undefined, sizes: readonly number[]) => {
-      const parts = published === undefined ? new Map() : partsOf(published);
-      const before = { partOf: ({ metadata }: Resource) => parts.get(metadata.uid ?? ""), nowMs: 0, lastGoodMs: 1 };
-      const resources = sizes.map((size, index) => catalog(index, size));
-      return compile({ resources, secrets: new Map(), policy: allowAll, before });
-    };
+    const compileAfter = (published: RuntimeConfig | undefined, sizes: readonly number[]) =>
+      compileAll(published, sized(...sizes));
     const full = compileAfter(undefined, [200, 200, 200, 200, 190, 20]);
     expect(counts(full.config)).toEqual([200, 200, 200, 200, 190]);
     expect(full.results[5]?.accepted).toEqual({

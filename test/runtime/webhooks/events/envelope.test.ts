@@ -146,6 +146,14 @@ describe("an envelope is refused", () => {
     },
   );
 
+  test("with a leap second, and the error says what to send instead", () => {
+    const detail =
+      "ts must be a UTC time with milliseconds and Z, like 2026-01-31T12:00:00.000Z; a leap second is sent as :59";
+    expect(() => parse({ ...event, ts: "2016-12-31T23:59:60.000Z" })).toThrow(
+      expect.objectContaining({ errors: [{ field: "ts", code: "invalid", detail }] }),
+    );
+  });
+
   test.each([
     "9007199254740993",
     "-18446744073709551616",
