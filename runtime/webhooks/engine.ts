@@ -203,11 +203,9 @@ export class WebhookEngine {
    * @param hash of the configuration
    */
   apply(config?: RuntimeConfig, hash?: string): void {
-    if (config !== undefined) {
-      this.#context.partnerMetrics.configured(config.partners);
-      this.#contracts.apply(config);
-    }
+    if (config !== undefined) this.#context.partnerMetrics.configured(config.partners);
     this.#partners.apply(config, hash);
+    if (config !== undefined) this.#contracts.apply(this.#partners.declared());
     this.#router.use(this.#partners.table());
     this.#lanes.apply(this.#partners.all());
   }

@@ -1,5 +1,5 @@
-import type { EventVersionConfig, RuntimeConfig } from "../../../crds/config.ts";
-import { type DeclaredType, declaredTypes } from "../../../crds/declared-types.ts";
+import type { EventVersionConfig } from "../../../crds/config.ts";
+import type { DeclaredType } from "../../../crds/declared-types.ts";
 import { parseExactly } from "../../../crds/event-schema/long-number.ts";
 import { parseSchema } from "../../../crds/event-schema/parse-schema.ts";
 import { nodesBelow, type PointerProblem, type SchemaNode } from "../../../crds/event-schema/schema-node.ts";
@@ -45,8 +45,8 @@ export class EventContracts {
   }
 
   /** Replaces the declared types. Schemas are parsed when an event needs them. */
-  apply(config: Pick<RuntimeConfig, "eventCatalogs">): void {
-    this.#types = declaredTypes(config);
+  apply(types: ReadonlyMap<string, DeclaredType>): void {
+    this.#types = types;
     this.areNeeded = this.#types.size > 0 || this.#deps.undeclared !== "Accept";
     this.#logged.clear();
     const { eventSchemaBytes } = this.#deps.metrics;

@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
-import type { EventVersionConfig, RuntimeConfig } from "../../../../crds/config.ts";
+import type { EventVersionConfig } from "../../../../crds/config.ts";
+import { declaredTypes, type DeclaredType } from "../../../../crds/declared-types.ts";
 import type { EventSettings } from "../../../../runtime/config/settings/settings.ts";
 import type { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { EventContracts } from "../../../../runtime/webhooks/ingest/event-contracts.ts";
@@ -17,7 +18,7 @@ const schema = {
   },
 };
 
-function configOf(...versions: readonly Partial<EventVersionConfig>[]): Pick<RuntimeConfig, "eventCatalogs"> {
+function configOf(...versions: readonly Partial<EventVersionConfig>[]): ReadonlyMap<string, DeclaredType> {
   const origin = { uid: "u-1", namespace: "shop", name: "payouts", generation: 1, specDigest: "" };
   const full = versions.map((version): EventVersionConfig => ({
     version: "2026-01-01",
@@ -27,7 +28,7 @@ function configOf(...versions: readonly Partial<EventVersionConfig>[]): Pick<Run
     ...version,
   }));
   const types = [{ type: "payout.processed", description: "Sent.", versions: full, sensitive: [] }];
-  return { eventCatalogs: [{ ...origin, owner: "team", types }] };
+  return declaredTypes({ eventCatalogs: [{ ...origin, owner: "team", types }] });
 }
 
 function contracts(undeclared: EventSettings["undeclared"] = "Accept") {
@@ -62,7 +63,7 @@ function contracts(undeclared: EventSettings["undeclared"] = "Accept") {
 describe("event contracts", () => {
   test("accept everything while no catalog declares a type", () => {
     const { it, outcome } = contracts();
-    it.apply({});
+    it.apply(new Map());
     expect(outcome({ id: 1 })).toBe("accepted");
   });
 
@@ -99,7 +100,7 @@ describe("event contracts", () => {
     expect(outcome({ id: 1 })).toMatch(/^invalid_data/u);
     it.apply(configOf({ schema: { type: "object", properties: { id: { type: "integer" } } } }));
     expect(outcome({ id: 1 })).toBe("accepted");
-    it.apply({});
+    it.apply(new Map());
     expect(outcome({ id: "x" })).toBe("accepted");
     expect(await sample("event_schema_bytes{")).toEqual([]);
   });
