@@ -9,6 +9,7 @@ import { hot, hotPods, panels, resident as residentAfterReads } from "./metrics/
 import { openMetrics, type MetricsStage } from "./metrics/stage.ts";
 import { sweepPoints } from "./metrics/sweeps.ts";
 import { operator } from "./operator/operator.ts";
+import { contracts } from "./webhooks/contracts.ts";
 import { consolePages } from "./webhooks/console.ts";
 import { dead, lookup, partners } from "./webhooks/growth.ts";
 import { validate } from "./webhooks/validate.ts";
@@ -38,6 +39,7 @@ const webhooks: Half<WebhookStage> = {
     dead,
     lookup,
     preview,
+    contracts,
     console: consolePages,
     "sweep-rate": sweepRate,
     "sweep-partners": sweepPartners,

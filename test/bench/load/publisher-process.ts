@@ -38,10 +38,10 @@ function eventText(n: number, order: PublishOrder): string {
     version: "2026-01-01",
     ts: "2026-01-01T00:00:00.000Z",
     tenant: "bench",
-    data: { note: "" },
+    data: { n, place: String(n % order.types), currency: "EUR", note: "" },
   };
-  const bare = JSON.stringify(event).length;
-  return JSON.stringify({ ...event, data: { note: "x".repeat(Math.max(0, order.eventBytes - bare)) } });
+  const note = "x".repeat(Math.max(0, order.eventBytes - JSON.stringify(event).length));
+  return JSON.stringify({ ...event, data: { ...event.data, note } });
 }
 
 async function publishAll(order: PublishOrder): Promise<PublishResult> {

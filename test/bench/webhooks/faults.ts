@@ -71,7 +71,7 @@ async function crash(stage: WebhookStage, bench: Bench): Promise<Crash> {
     await again.stop();
     return { readySeconds, lost: count - distinct, doubled: requests - distinct, inFlight, slowestSeconds };
   };
-  return withProgram(stage, bench, fastEndpoints, work, start);
+  return withProgram(stage, bench, fastEndpoints, work, { start });
 }
 
 /** Two fast endpoints, alone and beside one that takes five seconds, in turn. */

@@ -119,7 +119,9 @@ export async function pods(stage: WebhookStage, bench: Bench): Promise<readonly 
       await warmUp(running, bench.isSmall, number);
       return rounds(bench.rounds, () => deliver(running, count));
     };
-    const turns = await withProgram(stage, bench, fastEndpoints, work, (site) => site.pods(number));
+    const turns = await withProgram(stage, bench, fastEndpoints, work, {
+      start: (site) => site.pods(number),
+    });
     const values = turns.map((turn) => turn.rate);
     if (number === 1) one = values;
     const name = `${number} pods over one NATS`;

@@ -34,18 +34,30 @@ export interface Running {
   readonly types: number;
 }
 
+interface ProgramOptions {
+  /** @default as many pods as the bench has */
+  readonly start?: (site: Site) => Promise<Subject>;
+  /** The configuration for endpoints at these ports. @default a partner for each */
+  readonly objects?: (ports: readonly number[]) => readonly object[];
+}
+
+/** A partner for each port, which gets the events of one type. */
+export function partnersAt(ports: readonly number[]): readonly object[] {
+  return ports.flatMap((port, place) => webhookPartner(port, place));
+}
+
 /** Runs some work on a program with endpoints that answer after these delays. */
 export async function withProgram<T>(
   stage: WebhookStage,
   bench: Bench,
   delaysMs: readonly number[],
   work: (running: Running) => Promise<T>,
-  start = (site: Site): Promise<Subject> => startProgram(site, bench.pods),
+  { start = (site) => startProgram(site, bench.pods), objects = partnersAt }: ProgramOptions = {},
 ): Promise<T> {
   const site = await makeSite(bench.program);
   try {
     const ports = await stage.sink.open(delaysMs);
-    await site.write("partners.yaml", ports.flatMap(webhookPartner));
+    await site.write("partners.yaml", objects(ports));
     const subject = await start(site);
     try {
       return await work({ stage, site, subject, types: delaysMs.length });
