@@ -50,6 +50,7 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
     /** @throws NoReplyError */
     append: ({ partner, reason, did, messageId, payload, retainSeconds, headers = {} }: DeadLetterToStore) =>
       publish(handle, {
+        stream,
         subject: layout.deadLetter(partner, reason, did),
         payload,
         headers: {
