@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { request } from "undici";
 import { publicKeySet } from "../../runtime/webhooks/signing/keys.ts";
 import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "../cli/installation.ts";
+import { runProgram } from "../support/heliograph-process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import {
@@ -21,7 +22,7 @@ import { python, pythonWithFrameworks, pythonWithPublicKeys } from "./programs.t
 const timeoutMs = 30_000;
 const limitMs = 180_000;
 const eventsCount = 20;
-const scope = "events:write webhooks:read webhooks:replay";
+const scope = "events:write webhooks:read webhooks:replay webhooks:ping";
 let installation: Installation;
 let folder: TemporaryFolder;
 /** Endpoints that run, by the name of their partner. */
@@ -122,7 +123,17 @@ async function deliverTwice(partners: readonly Pair[]): Promise<readonly Deliver
   }
   for (const { name, key } of partners.filter((one) => typeof one.key === "object"))
     expect((await get(`${line.url}/webhooks/partners/default/${name}/jwks.json`, token)).body).toEqual(key);
+  for (const { name, format } of partners) if (format === "CloudEvents") await ping(line.url, token, name);
   return settled(line.url, token, "evt-odd", 1);
+}
+
+/** Sends a test event, as whoever connects a partner does, and expects that its recipient accepts it. */
+async function ping(url: string, token: string, name: string): Promise<void> {
+  const environment = { HELIOGRAPH_URL: url, HELIOGRAPH_TOKEN: token };
+  const args = ["partners", "ping", `default/${name}`, "--tenant", "lumen", "--wait"];
+  const { code, stdout, stderr } = await runProgram(args, { environment });
+  expect({ name, code, stderr }).toEqual({ name, code: 0, stderr: "" });
+  expect(stdout).toMatch(/^heliograph:ping:[^]*delivered/u);
 }
 
 const rejected = { state: "rejected", attempts: [{ status: 422 }] };

@@ -1,3 +1,4 @@
+import { createServer } from "node:http";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,10 +8,13 @@ import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/access.ts";
 import { createEventsStream } from "../../../../runtime/nats/streams/events-stream.ts";
+import { createRecipient } from "../../../../runtime/recipient/recipient.ts";
+import { createMemorySeenStore } from "../../../../runtime/recipient/seen-store.ts";
 import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { eventHash, partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import { eventHeaders } from "../../../../runtime/webhooks/records/event-record.ts";
 import { verifyHmacV1 } from "../../../../runtime/webhooks/signing/hmac-v1.ts";
+import { listenOnLoopback } from "../../../support/loopback.ts";
 import { type NatsServerHandle, startNatsServer } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { type Cleanup, type EngineCase, engineCase, partnerServer, untilEmpty } from "../engine-cases.ts";
@@ -70,6 +74,28 @@ async function countedWithEvent({ engine }: EngineCase, partner: string) {
 }
 
 describe.concurrent("a ping", () => {
+  test("of a partner with CloudEvents is accepted by the recipient kit", async (context) => {
+    const handled: unknown[] = [];
+    const recipient = createServer(
+      createRecipient({
+        keys: () => [{ id: "k1", secret: testSecret }],
+        store: createMemorySeenStore(),
+        handle: async (event) => void handled.push(event),
+        handlerVersion: "1",
+      }),
+    );
+    const loopback = await listenOnLoopback(recipient);
+    context.onTestFinished(() => loopback.close());
+    const url = `http://127.0.0.1:${loopback.port}/webhooks/v1/events`;
+    const partner = { ...partnerConfig("acme", url, { subscriptions: acme }), format: "CloudEvents" as const };
+    const engine = await engineCase(server.url, context, configOf(partner));
+    const accepted = await ping(engine, "acme");
+    expect(await untilEnded(engine, accepted)).toMatchObject({ state: "delivered", attempts: [{ status: 200 }] });
+    const { event_id: id } = accepted;
+    const type = "heliograph.ping";
+    expect(handled).toEqual([expect.objectContaining({ id, event_id: id, type, specversion: "1.0", tenant: "acme" })]);
+  });
+
   test("is delivered to its partner alone, signed, and is seen by those who may see the partner", async (context) => {
     const [one, two] = [await partnerServer(context), await partnerServer(context)];
     const config = configOf(partnerConfig("one", one.url, { subscriptions: acme }), partnerConfig("two", two.url));
