@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { EventHistory } from "../../api/histories.ts";
+import type { Preview } from "../../api/previews.ts";
 import type { EventDryRun, EventExplanation } from "../../api/partner-health.ts";
 import { describeOnCluster } from "../cluster/describe-on-cluster.ts";
 import { waitFor } from "../support/wait.ts";
@@ -19,6 +20,22 @@ const example = join(import.meta.dirname, "..", "..", "docs", "examples", "event
 /** The version that the example declares. */
 const version = "2026-01-31";
 const undeclared = "2026-01-01";
+/** Time before a preview whose events it reads. */
+const windowMs = 60_000;
+
+/** A first catalog of the type, which permits smaller amounts than producers send. */
+function limitedCatalog(namespace: string): object {
+  const schema = { type: "object", properties: { amount_minor: { type: "integer", maximum: 5_000 } } };
+  return {
+    apiVersion: "heliograph.dev/v1alpha1",
+    kind: "EventCatalog",
+    metadata: { name: "payouts", namespace },
+    spec: {
+      owner: "team-payouts",
+      types: [{ type: "payout.processed", description: "A payout.", versions: [{ version: undeclared, schema }] }],
+    },
+  };
+}
 
 /** Contracts of events: which ones are accepted, and which part of them a partner receives. */
 export function describeEvents(suite: () => Suite): void {
@@ -55,6 +72,23 @@ export function describeEvents(suite: () => Suite): void {
       const isRejected = async (): Promise<boolean> => (await condition("Accepted")) === "False Incompatible";
       await waitFor(isRejected, { timeoutMs: responseMsMax, pollMs: 100, what: "Accepted to be Incompatible" });
       expect([await statusOf("still-declared", 5), await statusOf("still-negative", -1)]).toEqual([202, 422]);
+    });
+
+    test("that an edited catalog would reject are named before it is applied", async () => {
+      const { user } = suite();
+      const from = new Date(Date.now() - windowMs).toISOString();
+      expect((await user.post("too-large", undeclared, { amount_minor: 7_777 })).status).toBe(202);
+      expect(await deliveredTo("too-large")).toEqual([`${user.namespace}/partner`]);
+      const { status, body } = await user.postTo("/v1/preview", { from, resources: [limitedCatalog(user.namespace)] });
+      expect(status).toBe(202);
+      const { events } = await completed((body as Preview).preview_id);
+      const row = { type: "payout.processed", version: undeclared, code: "invalid_data", count: 1, ids: ["too-large"] };
+      expect(events).toMatchObject({
+        complete: true,
+        rejected: { count: 1, types: [row] },
+        partners: [{ partner: `${user.namespace}/partner`, rejected: 1 }],
+      });
+      expect((await user.post("as-large", undeclared, { amount_minor: 7_777 })).status).toBe(202);
     });
 
     test("arrive at a partner that selects them, without what it excludes, and are explained", async () => {
@@ -95,6 +129,15 @@ export function describeEvents(suite: () => Suite): void {
       });
     });
   });
+
+  /** A preview, once all recorded events are judged. */
+  async function completed(id: string): Promise<Preview> {
+    const look = async (): Promise<Preview | undefined> => {
+      const preview = JSON.parse((await suite().user.look(`/v1/preview/${id}`, true)).text) as Preview;
+      return preview.status === "completed" ? preview : undefined;
+    };
+    return await waitFor(look, { timeoutMs: responseMsMax, pollMs: 200, what: `preview ${id} to complete` });
+  }
 
   /** Status and reason of a condition of the example. */
   function condition(type: string): Promise<string> {

@@ -169,7 +169,7 @@ export function suiteValues(namespace: string): Readonly<Record<string, unknown>
     cidrs: [privateRange],
     plaintext: true,
   };
-  const scopes = ["events:write", "webhooks:read", "webhooks:replay", "metrics:read"];
+  const scopes = ["events:write", "webhooks:read", "webhooks:replay", "metrics:read", "admin:preview"];
   return {
     image: imageValues,
     nats: {
