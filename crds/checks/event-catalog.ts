@@ -69,12 +69,13 @@ export function eventSchemaProblems({ types }: EventCatalogSpec): readonly Field
 }
 
 function versionProblems(
-  { examples }: EventCatalogTypeVersion,
+  { schema, examples }: EventCatalogTypeVersion,
   parsed: ReturnType<typeof parseSchema> | undefined,
   at: string,
 ): readonly FieldProblem[] {
   if (parsed?.root === undefined) return (parsed?.problems ?? []).map((problem) => placed(`${at}.schema`, problem));
   const { root } = parsed;
+  contradictions.set(schema, contradictionsBelow(root));
   return examples.flatMap((example, index) =>
     validateData(root, example).map((problem) => placed(`${at}.examples[${index}]`, problem)),
   );
@@ -88,7 +89,12 @@ function sensitiveProblems(
   return sensitive.flatMap(({ pointer }, index) => {
     const segments = pointer.slice(1).split("/");
     if (segments.reduce<ReadonlySet<SchemaNode>>(placesBelow, new Set(roots)).size > 0) return [];
-    return [invalid(`${at}.sensitive[${index}].pointer`, `no version of the type declares ${pointer}`)];
+    return [
+      invalid(
+        `${at}.sensitive[${index}].pointer`,
+        `no version of the type declares ${pointer}; pointers begin below data`,
+      ),
+    ];
   });
 }
 
@@ -121,12 +127,21 @@ const [warningsMax, shownMax] = [20, 64];
 export function contradictionWarnings({ types }: EventCatalogSpec): readonly string[] {
   const all = types.flatMap(({ type, versions }) =>
     versions.flatMap(({ version, schema }) => {
-      const { root } = parseSchema(schema);
-      const found = root === undefined ? [] : [...nodesBelow(root)].flatMap(contradictionsOf);
-      return found.map(({ pointer, detail }) => `schema of version ${version} of ${type}: ${pointer}: ${detail}`);
+      const { root } = contradictions.has(schema) ? {} : parseSchema(schema);
+      const found = root === undefined ? contradictions.get(schema) : contradictionsBelow(root);
+      return (found ?? []).map(
+        ({ pointer, detail }) => `schema of version ${version} of ${type}: ${pointer}: ${detail}`,
+      );
     }),
   );
   return all.slice(0, warningsMax);
+}
+
+/** Those of schemas whose problems were looked for, so that they are parsed once. */
+const contradictions = new WeakMap<object, readonly PointerProblem[]>();
+
+function contradictionsBelow(root: SchemaNode): readonly PointerProblem[] {
+  return [...nodesBelow(root)].flatMap(contradictionsOf).slice(0, warningsMax);
 }
 
 function contradictionsOf(node: SchemaNode): readonly PointerProblem[] {

@@ -76,8 +76,8 @@ export function eventCatalogWarnings({ spec }: EventCatalog): readonly string[] 
     versions
       .filter(({ state }) => state === "Deprecated")
       .map(({ version, deprecatedAt, sunsetAt }) => {
-        const end = sunsetAt === undefined ? "it has no sunsetAt" : `new events are rejected from ${sunsetAt}`;
-        return `version ${version} of ${type} is deprecated since ${deprecatedAt}; ${end}`;
+        const end = sunsetAt === undefined ? "without a sunsetAt" : `with ${sunsetAt} as the end of new events`;
+        return `version ${version} of ${type} is deprecated since ${deprecatedAt}, ${end}`;
       }),
   );
   return [...ending, ...contradictionWarnings(spec)];

@@ -53,7 +53,7 @@ class Comparison {
       return;
     }
     const removed = [...before.values].find((value) => !has(after, value));
-    if (removed !== undefined) this.#fault(at, `the value ${JSON.stringify(removed)} was removed`);
+    if (removed !== undefined) this.#fault(at, `the value ${JSON.stringify(removed)} was removed${keptNote(before)}`);
     const added = [...after.values].find((value) => !has(before, value));
     if (added !== undefined && !before.isOpenEnum)
       this.#fault(at, `the value ${JSON.stringify(added)} was added to an enumeration without x-open-enum`);
@@ -160,6 +160,11 @@ function changedKeywords(before: SchemaNode, after: SchemaNode): readonly string
   );
   const keywords = [...new Set([...Object.keys(former ?? {}), ...Object.keys(next ?? {})])];
   return keywords.filter((keyword) => former?.[keyword] !== next?.[keyword]);
+}
+
+/** People expect an open enumeration to shrink as it grows. */
+function keptNote({ isOpenEnum }: SchemaNode): string {
+  return isOpenEnum ? "; a version keeps each value that it had, with x-open-enum too: restore it" : "";
 }
 
 function has({ values }: SchemaNode, value: Scalar): boolean {

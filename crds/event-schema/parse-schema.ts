@@ -22,16 +22,16 @@ import {
   type SchemaNode,
   typeBits,
 } from "./schema-node.ts";
-import { isSimplePattern, patternOf, programSizeOf } from "./pattern.ts";
+import { isSimplePattern, patternOf, programFaults } from "./pattern.ts";
 
 /** Bytes of a schema as compact JSON. */
 export const schemaBytesMax = 32 * 1024;
 /** Levels, a `$ref` counted as its target. */
 const schemaDepthMax = 16;
 /** The compilation of so many patterns takes some milliseconds, once. */
-const [programsMax, programSizeMax] = [16, 512];
-/** Characters of a text that a pattern which is not simple matches; problems. */
-const [matchedLengthMax, problemsMax] = [1_024, 20];
+const programsMax = 16;
+const tooManyPrograms = `a schema has at most ${programsMax} patterns with groups or several open repetitions`;
+const problemsMax = 20;
 
 const draft = "https://json-schema.org/draft/2020-12/schema";
 
@@ -171,19 +171,10 @@ class Parser {
     const at = below(pointer, "pattern");
     if (isSimplePattern(source)) return patternOf(source);
     this.programs.add(source);
-    if (this.programs.size > programsMax) {
-      this.#fault(at, `a schema has at most ${programsMax} patterns with groups or several open repetitions`);
-      return undefined;
-    }
-    const size = programSizeOf(source);
-    if (size === undefined) {
-      this.#fault(at, "the pattern must be an RE2 expression, which has no look-around and no back-references");
-      return undefined;
-    }
-    if (size > programSizeMax) this.#fault(at, "the pattern is too large; repeat less");
-    if (!isWhole(schema["maxLength"], 0) || Number(schema["maxLength"]) > matchedLengthMax)
-      this.#fault(at, `this pattern needs a maxLength of at most ${matchedLengthMax} next to it`);
-    return patternOf(source);
+    const length = isWhole(schema["maxLength"], 0) ? Number(schema["maxLength"]) : Number.POSITIVE_INFINITY;
+    const faults = this.programs.size > programsMax ? [tooManyPrograms] : programFaults(source, length);
+    for (const detail of faults) this.#fault(at, detail);
+    return faults.length === 0 ? patternOf(source) : undefined;
   }
 
   #text(schema: Plain, keyword: string, pointer: string): string | undefined {

@@ -36,6 +36,21 @@ export function isSimplePattern(source: string): boolean {
   }
 }
 
+/** Programs that are kept by their sources, so that a pattern in several versions and places is compiled once. */
+const programsKept = 64;
+const programs = new Map<string, Re2Program>();
+
+/** The program of a pattern that is not simple; undefined for one that is no RE2 expression. */
+function programOf(source: string): Re2Program | undefined {
+  const known = programs.get(source);
+  if (known !== undefined) return known;
+  const [oldest] = programs.keys();
+  if (programs.size >= programsKept && oldest !== undefined) programs.delete(oldest);
+  const program = re2ProgramOf(source);
+  if (program !== undefined) programs.set(source, program);
+  return program;
+}
+
 /** Creates a pattern. It is compiled with its first text, because a compilation takes up to a millisecond. */
 export function patternOf(source: string): Pattern {
   if (isSimplePattern(source)) {
@@ -47,7 +62,7 @@ export function patternOf(source: string): Pattern {
     };
   }
   let program: Re2Program | undefined;
-  const compiled = (): Re2Program => (program ??= compileRe2(source));
+  const compiled = (): Re2Program => (program ??= programOf(source) ?? compileRe2(source));
   return {
     source,
     get stepsPerCharacter() {
@@ -57,7 +72,34 @@ export function patternOf(source: string): Pattern {
   };
 }
 
-/** Number of instructions of a pattern that is not simple; undefined for one that is no RE2 expression. */
-export function programSizeOf(source: string): number | undefined {
-  return re2ProgramOf(source)?.programSize();
+/** Compiles a pattern that is not simple, so that its first text does not wait for it. */
+export function compileAhead(source: string): void {
+  programOf(source);
+}
+
+/** Instructions of a pattern that is not simple, and characters of a text that it matches. */
+const programSizeMax = 512;
+const matchedLengthMax = 1_024;
+
+/** What is wrong with a pattern that is not simple, next to this `maxLength` (infinity for none). */
+export function programFaults(source: string, maxLength: number): readonly string[] {
+  const size = programOf(source)?.programSize();
+  if (size === undefined)
+    return ["the pattern must be an RE2 expression, which has no look-around and no back-references"];
+  return [
+    ...(size > programSizeMax ? ["the pattern is too large; repeat less"] : []),
+    ...(maxLength <= matchedLengthMax
+      ? []
+      : [`this pattern needs a maxLength of at most ${matchedLengthMax} next to it`]),
+  ];
+}
+
+/** Sources of patterns anywhere in a schema that need a program, each once. A property may have the name, too. */
+export function programsIn(schema: unknown, found: Set<string> = new Set()): ReadonlySet<string> {
+  if (typeof schema !== "object" || schema === null) return found;
+  for (const [name, value] of Object.entries(schema)) {
+    if (name !== "pattern" || typeof value !== "string") programsIn(value, found);
+    else if (!isSimplePattern(value)) found.add(value);
+  }
+  return found;
 }

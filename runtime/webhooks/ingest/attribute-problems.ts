@@ -145,7 +145,13 @@ export function problem(name: string, code: string, detail: string): FieldError 
   return { field: fieldPath([name]), code, detail };
 }
 
-/** The attributes that the envelope holds under their own names, in the order of their names. */
+/**
+ * The attributes that the envelope holds under their own names, in the order of their names. Integers and booleans are
+ * their strings, as headers have them, so that an event has the same bytes in both modes. Source: CloudEvents 1.0 §3.1.
+ */
 export function keptAttributes(members: Members): readonly (readonly [name: string, json: string])[] {
-  return [...members].filter(([name]) => !converted.has(name)).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return [...members]
+    .filter(([name]) => !converted.has(name))
+    .map(([name, json]) => [name, json.startsWith('"') ? json : JSON.stringify(String(JSON.parse(json)))] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
 }

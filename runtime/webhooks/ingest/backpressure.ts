@@ -1,3 +1,5 @@
+import { ApiError } from "../../errors/api-error.ts";
+import { NoReplyError } from "../../nats/connection/requests.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { Log } from "../log.ts";
 
@@ -28,5 +30,52 @@ export function createBackpressure(events: Pick<EventsStream, "size">, bytesMax:
         log.warn({ bytes, bytesMax }, isFull ? "event store nearly full, producers rejected" : "events accepted again");
       }
     },
+  };
+}
+
+/** Events that wait for JetStream at once, and their bytes. */
+const inFlightMax = 2_048;
+const bytesInFlightMax = 64 * 1024 * 1024;
+export const retryAfterSeconds = 1;
+/** A full stream shrinks as its events age, not within a second. */
+export const retryAfterFullSeconds = 30;
+
+/** The error of an event that may not be stored now. */
+export function unavailable(detail: string, afterSeconds: number, cause?: unknown): ApiError {
+  return new ApiError("events_unavailable", detail, { retryAfterSeconds: afterSeconds, cause });
+}
+
+/** Runs a step, or rejects it at once. @throws ApiError, and the errors of the step */
+type Admit = <T>(bytes: number, step: () => Promise<T>) => Promise<T>;
+
+/**
+ * Limits the events that wait for JetStream. While it does not respond, one event at a time probes it, and all others
+ * are rejected at once.
+ */
+export function createAdmission(isConnected: () => boolean, isFull: () => boolean): Admit {
+  const waiting = { events: 0, bytes: 0 };
+  let isSilent = false;
+  const check = (bytes: number): void => {
+    if (!isConnected() || (isSilent && waiting.events > 0))
+      throw unavailable("The event store does not respond", retryAfterSeconds);
+    if (isFull()) throw unavailable("The event store is nearly full", retryAfterFullSeconds);
+    if (waiting.events >= inFlightMax || waiting.bytes + bytes > bytesInFlightMax)
+      throw unavailable("Too many concurrent events", retryAfterSeconds);
+  };
+  return async (bytes, step) => {
+    check(bytes);
+    waiting.events += 1;
+    waiting.bytes += bytes;
+    try {
+      const result = await step();
+      isSilent = false;
+      return result;
+    } catch (error) {
+      isSilent = error instanceof NoReplyError;
+      throw error;
+    } finally {
+      waiting.events -= 1;
+      waiting.bytes -= bytes;
+    }
   };
 }

@@ -66,7 +66,7 @@ export function cloudEventSource({
   }
   if (isBinaryMode(headers)) return encoded(() => membersOfHeaders(headers, body), tenant);
   if (format === jsonType) return undefined;
-  throw new ApiError("unsupported_media_type", `Send events as ${jsonType} or ${structuredType}.`);
+  throw new ApiError("unsupported_media_type", `Send events as ${jsonType}, ${structuredType} or ${batchType}.`);
 }
 
 /** True when headers hold the attributes of the event in the body. */

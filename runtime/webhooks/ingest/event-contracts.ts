@@ -1,7 +1,10 @@
+import { setImmediate } from "node:timers/promises";
 import type { EventVersionConfig } from "../../../crds/config.ts";
 import type { DeclaredType } from "../../../crds/declared-types.ts";
 import { parseExactly } from "../../../crds/event-schema/long-number.ts";
 import { parseSchema } from "../../../crds/event-schema/parse-schema.ts";
+import { compileAhead, programsIn } from "../../../crds/event-schema/pattern.ts";
+import { validateData } from "../../../crds/event-schema/validate-data.ts";
 import { nodesBelow, type PointerProblem, type SchemaNode } from "../../../crds/event-schema/schema-node.ts";
 import type { EventSettings } from "../../config/settings/settings.ts";
 import type { ApiError } from "../../errors/api-error.ts";
@@ -26,12 +29,17 @@ interface EventContractsDeps {
 const loggedMax = 100;
 /** Memory of one schema within a schema, with its names: 300 to 500 bytes in a heap of Node 24. */
 const nodeBytes = 400;
+/** Schemas within schemas that are parsed before an event needs them: 10 MB. */
+const preparedNodesMax = 25_000;
+
+/** Later turns of the event loop, which do not keep the process alive. */
+const nextTurn = async (): Promise<void> => setImmediate(undefined, { ref: false });
 
 /** The declared types of the applied configuration, which every event must match before it is stored. */
 export class EventContracts {
   readonly #deps: EventContractsDeps;
   readonly #logged = new Set<string>();
-  /** Parsed with the first event of the version. A configuration keeps the objects that did not change. */
+  /** Parsed ahead, or with the first event of the version. A configuration keeps the objects that did not change. */
   readonly #roots = new WeakMap<EventVersionConfig, SchemaNode>();
   /** The last root of each type and version, for a schema that this pod cannot parse. */
   readonly #lastGood = new Map<string, SchemaNode>();
@@ -44,8 +52,9 @@ export class EventContracts {
     this.areNeeded = deps.undeclared !== "Accept";
   }
 
-  /** Replaces the declared types. Schemas are parsed when an event needs them. */
+  /** Replaces the declared types. Schemas are parsed in later turns, or when an event needs them. */
   apply(types: ReadonlyMap<string, DeclaredType>): void {
+    if (types !== this.#types) void this.#prepare(types);
     this.#types = types;
     this.areNeeded = this.#types.size > 0 || this.#deps.undeclared !== "Accept";
     this.#logged.clear();
@@ -77,6 +86,38 @@ export class EventContracts {
   judge(envelope: Envelope): void {
     const error = this.#errorOf(envelope);
     if (error !== undefined) throw error;
+  }
+
+  /**
+   * Parses schemas and compiles their patterns, one in each turn of the event loop, so that no event waits for it. The
+   * examples of a version are validated with it, because code that runs for the first time is slow.
+   */
+  async #prepare(types: ReadonlyMap<string, DeclaredType>): Promise<void> {
+    for (const _step of this.#preparation(types)) {
+      await nextTurn();
+      if (this.#types !== types) return;
+    }
+  }
+
+  *#preparation(types: ReadonlyMap<string, DeclaredType>): Generator<undefined> {
+    const versions = [...types].flatMap(([type, declared]) =>
+      [...declared.versions.values()].map((one) => [type, one] as const),
+    );
+    let nodes = 0;
+    for (const [type, version] of versions.filter(
+      ([, one]) => (one.sunsetAtMs ?? Number.POSITIVE_INFINITY) > this.#deps.now(),
+    )) {
+      if (nodes > preparedNodesMax) return;
+      for (const source of this.#roots.has(version) ? [] : programsIn(version.schema)) {
+        yield;
+        compileAhead(source);
+      }
+      yield;
+      const root = this.#rootOf(type, version);
+      if (root === undefined) continue;
+      nodes += nodesBelow(root).size;
+      for (const example of version.examples) validateData(root, example);
+    }
   }
 
   #errorOf(envelope: Envelope, onSteps?: (steps: number) => void): ApiError | undefined {

@@ -5,12 +5,12 @@ import type { EventIdForm, PersonalDataSettings } from "../../config/settings/se
 import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import { pauseAfter, retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
-import { NoReplyError } from "../../nats/connection/requests.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { DeliverySpans, IngestSpan } from "../telemetry/delivery-spans.ts";
 import { parseEnvelope, type Envelope, type ValidEnvelope, isOwnType } from "../events/envelope.ts";
 import { personalDataRules } from "../events/personal-data.ts";
 import { type EventContracts, exactEnvelope } from "./event-contracts.ts";
+import { createAdmission, retryAfterFullSeconds, retryAfterSeconds, unavailable } from "./backpressure.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
 import { TurnBudget } from "./turn-budget.ts";
 import { eventHash } from "../ids.ts";
@@ -73,9 +73,6 @@ export interface EncodedEvent {
 
 const giveUpAfterMsDefault = 4_000;
 const limits = { giveUpAfterMs: giveUpAfterMsDefault };
-const [inFlightMax, bytesInFlightMax] = [2_048, 64 * 1024 * 1024];
-/** A full stream shrinks as its events age, not within a second. */
-const [retryAfterSeconds, retryAfterFullSeconds] = [1, 30];
 
 export function createIngest(deps: IngestDeps): Ingest {
   const admit = createAdmission(deps.isConnected, deps.isFull ?? (() => false));
@@ -195,10 +192,6 @@ async function readKnown(events: EventsStream, { tenant, eventId }: Envelope): P
   return message === undefined ? undefined : readEvent(message);
 }
 
-function unavailable(detail: string, afterSeconds: number, cause?: unknown): ApiError {
-  return new ApiError("events_unavailable", detail, { retryAfterSeconds: afterSeconds, cause });
-}
-
 function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   return unavailable(
@@ -212,39 +205,4 @@ function outcomeOf(apiError: ApiError): string {
   const { code } = apiError;
   if (code === "event_id_reused") return apiError instanceof EventIdTaken ? "taken" : "reused";
   return code === "events_unavailable" ? "unavailable" : "refused";
-}
-
-/** Runs a step, or rejects it at once. @throws ApiError, and the errors of the step */
-type Admit = <T>(bytes: number, step: () => Promise<T>) => Promise<T>;
-
-/**
- * Limits the events that wait for JetStream. While it does not respond, one event at a time probes it, and all others
- * are rejected at once.
- */
-function createAdmission(isConnected: () => boolean, isFull: () => boolean): Admit {
-  const waiting = { events: 0, bytes: 0 };
-  let isSilent = false;
-  const check = (bytes: number): void => {
-    if (!isConnected() || (isSilent && waiting.events > 0))
-      throw unavailable("The event store does not respond", retryAfterSeconds);
-    if (isFull()) throw unavailable("The event store is nearly full", retryAfterFullSeconds);
-    if (waiting.events >= inFlightMax || waiting.bytes + bytes > bytesInFlightMax)
-      throw unavailable("Too many concurrent events", retryAfterSeconds);
-  };
-  return async (bytes, step) => {
-    check(bytes);
-    waiting.events += 1;
-    waiting.bytes += bytes;
-    try {
-      const result = await step();
-      isSilent = false;
-      return result;
-    } catch (error) {
-      isSilent = error instanceof NoReplyError;
-      throw error;
-    } finally {
-      waiting.events -= 1;
-      waiting.bytes -= bytes;
-    }
-  };
 }

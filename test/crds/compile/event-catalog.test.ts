@@ -1,3 +1,5 @@
+import { contradictionWarnings, eventSchemaProblems } from "../../../crds/checks/event-catalog.ts";
+import type { EventCatalogSpec } from "../../../crds/types/event-catalog.ts";
 import { describe, expect, test } from "vitest";
 import { compile, createCompiler } from "../../../crds/compile/compile.ts";
 import { lastGoodMsDefault } from "../../../crds/compile/last-good.ts";
@@ -92,7 +94,9 @@ describe("a catalog of events", () => {
 
   test("with a sensitive field that no version declares is Invalid", () => {
     const { result } = after(first, { "types[0].sensitive": [{ pointer: "/iban", class: "financial" }] });
-    expect(result?.accepted.message).toBe("spec.types[0].sensitive[0].pointer: no version of the type declares /iban");
+    expect(result?.accepted.message).toBe(
+      "spec.types[0].sensitive[0].pointer: no version of the type declares /iban; pointers begin below data",
+    );
   });
 
   test("with branches that refer to each other looks for a sensitive field in each definition once", () => {
@@ -108,7 +112,7 @@ describe("a catalog of events", () => {
       "types[0].sensitive": [{ pointer, class: "financial" }],
     });
     expect(after(undefined, sensitive("/account/bic"), 1).result?.accepted.message).toBe(
-      "spec.types[0].sensitive[0].pointer: no version of the type declares /account/bic",
+      "spec.types[0].sensitive[0].pointer: no version of the type declares /account/bic; pointers begin below data",
     );
     expect(after(undefined, sensitive("/account/iban"), 1).result?.accepted.reason).toBe("Accepted");
   });
@@ -148,9 +152,29 @@ describe("a catalog of events", () => {
       [`${at}.sunsetAt`]: "2027-01-01T00:00:00Z",
     });
     expect(result?.warnings).toEqual([
-      "version 2026-01-31 of payout.processed is deprecated since 2026-01-01T00:00:00Z; new events are rejected from " +
-        "2027-01-01T00:00:00Z",
+      "version 2026-01-31 of payout.processed is deprecated since 2026-01-01T00:00:00Z, with 2027-01-01T00:00:00Z as " +
+        "the end of new events",
     ]);
+  });
+
+  test("warns of contradictions without parsing a schema again", () => {
+    let reads = 0;
+    const schema = {
+      type: "object",
+      get properties() {
+        reads += 1;
+        return { id: { type: "string", minLength: 3, maxLength: 2 } };
+      },
+    };
+    const spec = {
+      types: [{ type: "payout.done", versions: [{ version: "2026-01-31", schema, examples: [] }], sensitive: [] }],
+    };
+    expect(eventSchemaProblems(spec as unknown as EventCatalogSpec)).toEqual([]);
+    const before = reads;
+    expect(contradictionWarnings(spec as unknown as EventCatalogSpec)).toEqual([
+      "schema of version 2026-01-31 of payout.done: /properties/id: no value is between minLength and maxLength",
+    ]);
+    expect([before > 0, reads]).toEqual([true, before]);
   });
 
   const typed = (...names: readonly string[]) =>

@@ -126,7 +126,13 @@ describe("incompatibilities", () => {
     [
       "a removed value",
       { [`${p}/status/enum`]: ["failed"] },
-      '/properties/status/enum: the value "processed" was removed',
+      '/properties/status/enum: the value "processed" was removed; a version keeps each value that it had, with ' +
+        "x-open-enum too: restore it",
+    ],
+    [
+      "a removed value of a closed list",
+      { [`${p}/kind/enum`]: ["out"] },
+      '/properties/kind/enum: the value "in" was removed',
     ],
     [
       "a list that opens",

@@ -48,9 +48,9 @@ describe("a CloudEvent in structured mode", () => {
     ["has no data", {}, `${stored}}`],
     ["has null in place of data and of attributes", { data: null, subject: null }, `${stored}}`],
     [
-      "has a subject and extensions, which are kept by name",
-      { subject: "a b", seq: 7, dry: true },
-      `${stored},"dry":true,"seq":7,"subject":"a b"}`,
+      "has a subject and extensions, which are kept by name, as strings",
+      { subject: "a b", seq: 7, dry: true, low: -1.0e1 },
+      `${stored},"dry":"true","low":"-10","seq":"7","subject":"a b"}`,
     ],
     ["has JSON in base64", { data_base64: base64(' {"n":1.50}\n') }, `${stored},"data":{"n":1.50}}`],
     [
@@ -65,6 +65,11 @@ describe("a CloudEvent in structured mode", () => {
     ],
   ])("%s", (_, more, bytes) => {
     expect(structured({ ...event, ...more })).toBe(bytes);
+  });
+
+  test("has the bytes of the same event in binary mode, whatever the types of its extensions", () => {
+    const extensions = { "ce-seq": ["7"], "ce-dry": ["true"] };
+    expect(structured({ ...event, seq: 7, dry: true })).toBe(binary(extensions));
   });
 
   test("keeps the bytes of its data, and all digits", () => {
@@ -271,5 +276,12 @@ describe("the format of a request", () => {
     ["another type of JSON", { "content-type": ["application/vnd.acme+json"] }, "{}", "unsupported_media_type"],
   ])("with %s is known", (_, headers, body, form) => {
     expect(formOf(headers, body)).toBe(form);
+  });
+
+  test("in another format is rejected with the formats of events and batches", () => {
+    const body = Buffer.from("{}");
+    expect(() => cloudEventSource({ headers: { "content-type": ["text/plain"] }, body, tenants: ["*"] })).toThrow(
+      "Send events as application/json, application/cloudevents+json or application/cloudevents-batch+json.",
+    );
   });
 });

@@ -6,6 +6,7 @@ import type { EventSettings } from "../../../../runtime/config/settings/settings
 import type { ApiError } from "../../../../runtime/errors/api-error.ts";
 import { EventContracts } from "../../../../runtime/webhooks/ingest/event-contracts.ts";
 import { createDeliveryMetrics } from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
+import { waitFor } from "../../../support/wait.ts";
 import { memoryLog } from "../engine-fixture.ts";
 
 const nowMs = Date.parse("2026-06-01T00:00:00Z");
@@ -81,6 +82,45 @@ describe("event contracts", () => {
     expect(await sample("event_schema_bytes{")).toEqual([
       'heliograph_webhook_event_schema_bytes{type="payout.processed",version="2026-01-01"} 2000',
     ]);
+  });
+
+  test("read a schema once, before its first event, and compile its patterns then", async () => {
+    let reads = 0;
+    const counted = {
+      type: "object",
+      get properties() {
+        reads += 1;
+        return { id: { type: "string", maxLength: 9, pattern: "^(po_)+[a-z]+$" } };
+      },
+    };
+    const { it, outcome, sample } = contracts();
+    it.apply(configOf({ schema: counted, examples: [{ id: "po_a" }] }));
+    await waitFor(async () => (await sample("event_schema_bytes{")).length === 1, {
+      timeoutMs: 20_000,
+      what: "the schema",
+    });
+    const readBefore = reads;
+    expect(readBefore).toBeGreaterThan(0);
+    expect(outcome({ id: "po_a" })).toBe("accepted");
+    expect(outcome({ id: "x" })).toMatch(/^invalid_data/u);
+    expect(reads).toBe(readBefore);
+  });
+
+  test("are not prepared beyond a bound of memory, nor for an older configuration", async () => {
+    const wide = (count: number) => ({
+      type: "object",
+      properties: Object.fromEntries(Array.from({ length: count }, (_, at) => [`field_${at}`, { type: "string" }])),
+    });
+    const { it, outcome, sample } = contracts();
+    it.apply(configOf({ version: "2025-01-01" }));
+    const versions = Array.from({ length: 60 }, (_, at) => ({ version: `2026-01-${at + 10}`, schema: wide(500) }));
+    it.apply(configOf(...versions));
+    const prepared = async () => (await sample("event_schema_bytes{")).length;
+    await waitFor(async () => (await prepared()) >= 50, { timeoutMs: 20_000, what: "the schemas" });
+    expect((await sample('event_schema_bytes{type="payout.processed",version="2025')).length).toBe(0);
+    expect(await prepared()).toBe(50);
+    expect(outcome({ field_0: 1 }, "payout.processed", "2026-01-69")).toMatch(/^invalid_data/u);
+    expect(await prepared()).toBe(51);
   });
 
   test("judge an event of a dry run as any other, and count nothing", async () => {
