@@ -97,6 +97,7 @@ export async function printProblems({ place, output, admin }: ValidateArguments)
   const running = admin === undefined ? undefined : await readRunning(admin);
   process.stdout.write(problemReport(output, configuration, version, running));
   for (const { message } of warnings) say(`warning: ${message}`);
+  if (resourceCount(configuration) + problems.length === 0) say(`warning: ${place} has no resources`);
   for (const message of running?.warnings ?? []) say(`warning of the running program: ${plain(message)}`);
   process.stderr.write(`${resourceCount(configuration)} resources in force, ${problems.length} problems\n`);
   return problems.length + (running?.errors.length ?? 0) === 0 ? "done" : "problems";

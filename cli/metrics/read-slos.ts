@@ -1,3 +1,4 @@
+import { formatCalendar } from "../../runtime/metrics/request/time.ts";
 import type { BurnRate, Slo, SloAnswer } from "../../api/objectives.ts";
 import type { ApiConnection } from "../api/connection.ts";
 import type { Column } from "../api/output.ts";
@@ -54,7 +55,7 @@ export const sloColumns: readonly Column<Slo>[] = [
   {
     title: "DAYS",
     cell: ({ window_days: days, calendar }) =>
-      calendar === undefined ? days : `${days} (${calendar.period.toLowerCase()} in ${calendar.time_zone})`,
+      calendar === undefined ? days : `${days}, ${formatCalendar(calendar.period, calendar.time_zone)}`,
     isWide: true,
   },
   { title: "EVENTS", cell: ({ events }) => shortNumber(events && Math.round(events.total)), isWide: true },

@@ -1,5 +1,5 @@
 import type { SloConfig } from "../../crds/config.ts";
-import { formatDuration } from "../metrics/request/time.ts";
+import { formatCalendar, formatDuration } from "../metrics/request/time.ts";
 import type { SloView } from "../metrics/slo/slo-selection.ts";
 import type { BurnTier } from "../metrics/slo/slo-status.ts";
 
@@ -28,7 +28,7 @@ export function ruleAnnotations(
 
 function windowText({ windowDays, calendar }: SloConfig): string {
   if (calendar === undefined) return `over ${windowDays} days`;
-  return `in a calendar ${calendar.period.toLowerCase()} (${calendar.timeZone}), and these windows are rolling`;
+  return `in each ${formatCalendar(calendar.period, calendar.timeZone)}, and these windows are rolling`;
 }
 
 /** States what rules cannot do for calendar windows. */

@@ -1,3 +1,4 @@
+import { formatCalendar } from "../../metrics/request/time.ts";
 import { hash } from "node:crypto";
 import type { SloState, StatusAnswer } from "../../../api/objectives.ts";
 
@@ -90,7 +91,7 @@ function objectiveItem(objective: PublicObjective): string {
 
 function windowText({ window_days: days, calendar }: PublicObjective): string {
   if (calendar === undefined) return `over ${days} ${days === 1 ? "day" : "days"}`;
-  return `in each calendar ${calendar.period.toLowerCase()} (${escaped(calendar.time_zone)})`;
+  return `in each ${escaped(formatCalendar(calendar.period, calendar.time_zone))}`;
 }
 
 function budget(remaining: number | undefined): string {

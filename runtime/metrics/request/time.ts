@@ -80,6 +80,11 @@ export function formatDuration(seconds: number): string {
   return `${seconds}s`;
 }
 
+/** A calendar window, in the words of every surface: `calendar month (Europe/Berlin)`. The console prints the same. */
+export function formatCalendar(period: "Month" | "Quarter", timeZone: string): string {
+  return `calendar ${period.toLowerCase()} (${timeZone})`;
+}
+
 /** Prints durations of one sentence in one unit: the largest in which all are whole numbers. */
 export function formatAlike(...seconds: readonly number[]): readonly string[] {
   const [unit, size] = unitOf(seconds);

@@ -104,7 +104,9 @@ function membersOf(body: Uint8Array): Members {
     throw new ApiError("body_too_large", `An event can have at most ${eventBytesMax} bytes`);
   const text = eventText(body);
   const value = parse(text);
-  if (typeof value !== "object" || value === null || Array.isArray(value))
+  if (Array.isArray(value))
+    throw new ApiError("invalid_envelope", `A CloudEvent must be a JSON object; send a list as ${batchType}`);
+  if (typeof value !== "object" || value === null)
     throw new ApiError("invalid_envelope", "A CloudEvent must be a JSON object");
   const members = new Map<string, string>();
   const problems: FieldError[] = [];

@@ -93,6 +93,13 @@ describe("validate reports", () => {
     });
   });
 
+  test("a folder without resources as a warning, since run starts with it", async () => {
+    expect(await runProgram(["validate", folder.path])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`warning: ${folder.path} has no resources`),
+    });
+  });
+
   test("an unknown form as a usage error", async () => {
     expect(await runProgram(["validate", "x", "-o", "xml"])).toMatchObject({
       code: 2,

@@ -206,7 +206,7 @@ describe("the result of an objective", () => {
   test("names the calendar window in its column", () => {
     const days = sloColumns.find(({ title }) => title === "DAYS");
     const calendar = { period: "Month", time_zone: "UTC", from: slo.at, to: slo.at } as const;
-    expect([slo, { ...slo, calendar }].map((one) => days?.cell(one))).toEqual([30, "30 (month in UTC)"]);
+    expect([slo, { ...slo, calendar }].map((one) => days?.cell(one))).toEqual([30, "30, calendar month (UTC)"]);
   });
 
   const someMissing = [...slo.regions, { region: "latam", state: "late" as const }];

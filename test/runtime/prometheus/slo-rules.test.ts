@@ -117,7 +117,7 @@ describe("the alert of an objective", () => {
     const [rule] = groups.find(({ name }) => name.includes("/login/"))?.rules ?? [];
     expect(rule?.expr).toContain("[3h]");
     expect(rule?.annotations["description"]).toMatch(
-      /97 % of events in a calendar quarter \(Europe\/Berlin\), and these windows are rolling\.$/u,
+      /97 % of events in each calendar quarter \(Europe\/Berlin\), and these windows are rolling\.$/u,
     );
     expect(notes).toContain(
       "the alerts of the objective login have the rolling windows of 90 days, because PromQL has no calendar windows; " +

@@ -278,6 +278,11 @@ describe("the format of a request", () => {
     expect(formOf(headers, body)).toBe(form);
   });
 
+  test("with a list in place of an event is rejected with the format of lists", () => {
+    const { decode } = sourceOf(structuredType, JSON.stringify([event]), ["*"]);
+    expect(decode).toThrow("A CloudEvent must be a JSON object; send a list as application/cloudevents-batch+json");
+  });
+
   test("in another format is rejected with the formats of events and batches", () => {
     const body = Buffer.from("{}");
     expect(() => cloudEventSource({ headers: { "content-type": ["text/plain"] }, body, tenants: ["*"] })).toThrow(
