@@ -103,6 +103,21 @@ const observed = {
   NotChecked: unknownReason("All stores are peers, or require a tenant in each request, so they are not compared."),
 };
 
+const rulesWritten = {
+  Written: trueReason("A PrometheusRule has the alert rules of the catalog's objectives."),
+  Conflict: falseReason("A PrometheusRule of that name exists, and the catalog does not own it."),
+  TenantRequired: falseReason("The rules need tenants, which the annotation heliograph.dev/rule-tenants names."),
+  KindMissing: falseReason("The API server does not serve the kind PrometheusRule."),
+  TooLarge: falseReason(
+    "The rules have more than 512 KiB, the most that the Prometheus operator loads from an object.",
+  ),
+  WriteRejected: falseReason("The API server rejects the PrometheusRule; see the message for the cause."),
+  Contested: falseReason(
+    "Another program keeps changing the PrometheusRule; the operator repairs it ever more rarely.",
+  ),
+};
+
+export type RulesWrittenReason = keyof typeof rulesWritten;
 export type AcceptedReason = Exclude<keyof typeof accepted, "Pending">;
 export type ResolvedRefsReason = Exclude<keyof typeof resolvedRefs, "Pending">;
 export type ProgrammedReason = keyof typeof programmed;
@@ -124,4 +139,5 @@ export const reasons = {
   TypesResolved: typesResolved,
   NamespaceWatched: namespaceWatched,
   Observed: observed,
+  RulesWritten: rulesWritten,
 } as const;

@@ -4,6 +4,7 @@ import { typesFault } from "../crds/compile/unresolved-types.ts";
 import { capBytes, mask } from "../kube/client/kube-error.ts";
 import { observedDrafts, type ObservedFacts, type Rollout } from "./observe/rollout.ts";
 import type { Condition, ResourceStatus, StatusColumns } from "./resource-types.ts";
+import { ruleDrafts, type RuleFacts } from "./rules/rule-facts.ts";
 
 /** The input for the conditions of one object. */
 export interface Facts {
@@ -33,6 +34,8 @@ export interface Facts {
   readonly validation?: { readonly reason: EndpointVerifiedReason; readonly message: string };
   /** The catalog compared with its stores; absent before it. */
   readonly observed?: ObservedFacts;
+  /** The catalog's PrometheusRule; absent when the operator writes none. */
+  readonly rules?: RuleFacts;
   /** Reason why the namespace cannot be listed now; absent while it can. */
   readonly unavailable?: string;
 }
@@ -44,8 +47,8 @@ export type ConditionDraft = Omit<Condition, "lastTransitionTime">;
 export const lastingConditions = ["Accepted", "ResolvedRefs", "Programmed", "Ready"] as const;
 /** The conditions that are present while True. Source: kstatus, "The Stalled and Reconciling Conditions". */
 export const passingConditions = ["Reconciling", "Stalled"] as const;
-/** The conditions that the data plane reports. */
-export const reportedConditions = ["EndpointVerified", "Observed"] as const;
+/** The conditions of what the data plane reports, and of what the operator writes for others. */
+export const reportedConditions = ["EndpointVerified", "Observed", "RulesWritten"] as const;
 /** The conditions that are present while False and warn only: `Ready` does not depend on them. */
 export const warningConditions = ["SigningKeysUnambiguous", "TypesResolved", "NamespaceWatched"] as const;
 
@@ -83,10 +86,7 @@ const passingReasons: ReadonlySet<string> = new Set([
 export function decideConditions(facts: Facts): readonly ConditionDraft[] {
   const lasting = facts.isPaused && isUndisputed(facts) ? pausedDrafts(facts) : activeDrafts(facts);
   const ready = lasting.at(-1);
-  const others =
-    ready === undefined
-      ? []
-      : [passingDrafts(ready, facts), validationDrafts(facts), observedDrafts(facts.observed), warningDrafts(facts)];
+  const others = ready === undefined ? [] : [passingDrafts(ready, facts), reportedDrafts(facts), warningDrafts(facts)];
   return (ready === undefined ? [] : [...lasting, ...others.flat()]).map((draft) => ({
     ...draft,
     message: capBytes(mask(draft.message), messageBytesMax),
@@ -187,11 +187,12 @@ function passingDrafts({ status, ...rest }: ConditionDraft, { result }: Facts): 
   return [{ ...rest, status: "True", type: passingReasons.has(cause) ? "Reconciling" : "Stalled" }];
 }
 
-/** `EndpointVerified`. `Ready` does not depend on it: deliveries repeat the validation. */
-function validationDrafts({ validation, generation }: Facts): readonly ConditionDraft[] {
-  if (validation === undefined) return [];
+/** `Ready` does not depend on these: deliveries repeat the validation, for example. */
+function reportedDrafts({ validation, observed, rules, generation }: Facts): readonly ConditionDraft[] {
+  const others = [...observedDrafts(observed), ...ruleDrafts(rules)];
+  if (validation === undefined) return others;
   const { status } = reasons.EndpointVerified[validation.reason];
-  return [{ type: "EndpointVerified", status, ...validation, observedGeneration: generation }];
+  return [{ type: "EndpointVerified", status, ...validation, observedGeneration: generation }, ...others];
 }
 
 function warningDrafts({ result, generation, unavailable }: Facts): readonly ConditionDraft[] {

@@ -266,6 +266,9 @@ class Replica {
       unavailable: (one) => unavailability(this.#watches, one),
       runtime,
       slices: this.#watches.slices,
+      ownedRules: this.#options.rules,
+      client: this.#client,
+      watched: this.#options.watched,
       token: () => this.#token(),
       publisher: {
         shards: this.#shards,
@@ -298,9 +301,9 @@ class Replica {
     registerConditionMetrics(registry, () => kindsInOrder.flatMap((kind) => this.#resources.objects(kind)));
   }
 
-  #onResource({ kind, key, isEdit, change }: ResourceChange): void {
-    if (isEdit) this.touch();
-    this.#term?.controllers.onObject(kind, key, change);
+  #onResource(change: ResourceChange): void {
+    if (change.isEdit) this.touch();
+    this.#term?.onResource(change);
   }
 
   /** What is not listed is carried, and a first list ends that; a list of no objects reports no change. */
@@ -313,14 +316,14 @@ class Replica {
     const changed = this.#publications.take(change, this.#clock.nowMs());
     // The token that another leader made must stay when this replica takes the lead.
     if (change.name === shardName("keys", 0)) this.touch();
-    for (const key of changed) this.#term?.controllers.enqueue(key);
+    for (const key of changed) this.#term?.enqueue(key);
     this.#term?.publisher.wake();
   }
 
   #onDesired(_desired: Desired, changed: readonly string[]): void {
     this.#compiled.resolve(true);
     this.#term?.publisher.wake();
-    for (const key of changed) this.#term?.controllers.enqueue(key);
+    for (const key of changed) this.#term?.enqueue(key);
   }
 
   /** The token of the shards; before there is one, the own token. */

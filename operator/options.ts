@@ -6,6 +6,7 @@ import type { KubeClient } from "../kube/client/client.ts";
 import type { Clock } from "../limits/clock.ts";
 import type { ClusterAccess } from "../kube/client/credentials.ts";
 import type { RolloutTimes } from "./observe/rollout.ts";
+import type { OwnedRules } from "./rules/decide-rule.ts";
 
 /** Source of the runtime's pods. */
 export type RuntimePods =
@@ -35,6 +36,8 @@ export interface OperatorOptions {
   readonly policyFile?: string;
   /** ConfigMap that is mounted as the policy's file; watched, because a mount changes late. @default none */
   readonly policyConfigMap?: string;
+  /** Alert rules that the leader writes. @default none */
+  readonly rules?: OwnedRules;
   /** First part of the names of the shards' Secrets and of the Lease. */
   readonly prefix: string;
   readonly counts: ShardCounts;

@@ -1,6 +1,8 @@
 import type { WatchedNamespaces } from "../../operator/inventory/watched-set.ts";
 import type { LeaseTimes, RuntimePods } from "../../operator/options.ts";
-import { type Environment, type Flag, Given, parseFlags, UsageError } from "../command-line/flags.ts";
+import type { OwnedRules } from "../../operator/rules/decide-rule.ts";
+import { type Environment, Given, oneOf, parseFlags, UsageError } from "../command-line/flags.ts";
+import { flags } from "./flags.ts";
 
 /** The parsed command line. */
 export type Invocation =
@@ -17,6 +19,8 @@ export interface Arguments {
   readonly runtime: RuntimePods;
   readonly policyFile?: string;
   readonly policyConfigMap?: string;
+  /** Absent: the operator writes no alert rules. */
+  readonly rules?: Pick<OwnedRules, "mode" | "labels">;
   readonly prefix: string;
   readonly counts: { readonly config: number; readonly keys: number };
   readonly lease: LeaseTimes;
@@ -40,136 +44,13 @@ const callTimeoutMsMax = 3_000;
 
 /** A DNS label, and the allowed prefixes of shard names. */
 const labelForm = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/u;
+/** Source: Kubernetes documentation, "Labels and Selectors", syntax and character set. */
+const labelPart = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?";
+const labelDomain = "[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?";
+const objectLabel = new RegExp(`^(?<name>(?:${labelDomain}/)?${labelPart})=(?<value>(?:${labelPart})?)$`, "u");
 const prefixForm = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/u;
 
 type OwnFlags = Given<FlagName>;
-
-/** Every flag. `docs/reference/operator.md` holds the same; a test compares them. */
-export const flags = [
-  {
-    name: "namespace",
-    value: "NS",
-    help:
-      "Namespace of the installation: its Lease, shards and runtime Service. Defaults to the pod's or the " +
-      "kubeconfig's.",
-  },
-  {
-    name: "watch-namespaces",
-    value: "NS",
-    help: "Namespaces whose resources are applied, separated by commas. Defaults to the installation's.",
-    multiple: true,
-  },
-  { name: "all-namespaces", help: "Applies resources in all namespaces." },
-  {
-    name: "selector",
-    value: "SELECTOR",
-    help: "Label selector for resources; resources that do not match belong to another installation.",
-  },
-  {
-    name: "runtime-service",
-    value: "NAME",
-    help: "Service whose ready pods must apply a resource before it becomes Programmed.",
-    standard: "heliograph-runtime",
-  },
-  {
-    name: "runtime-port",
-    value: "NAME",
-    help: "Name of the Service port that serves /configz.",
-    standard: "admin",
-  },
-  {
-    name: "runtime-url",
-    value: "URL",
-    help: "URL of a runtime to poll instead of the pods of the Service.",
-    multiple: true,
-  },
-  {
-    name: "policy",
-    value: "FILE",
-    help: "YAML policy that limits what namespaces may use; reloaded when it changes. By default nothing is limited.",
-  },
-  {
-    name: "policy-config-map",
-    value: "NAME",
-    help: "ConfigMap in the installation's namespace whose key policy.yaml is mounted as --policy; watched.",
-  },
-  {
-    name: "config-prefix",
-    value: "PREFIX",
-    help: "Name prefix of the shards and the Lease.",
-    standard: "heliograph",
-  },
-  {
-    name: "shards",
-    value: "N",
-    help: "Number of resource shards, 1 to 100; must match the runtime.",
-    standard: "32",
-  },
-  {
-    name: "key-shards",
-    value: "N",
-    help: "Number of key shards, 1 to 100; must match the runtime.",
-    standard: "8",
-  },
-  {
-    name: "lease-seconds",
-    value: "SECONDS",
-    help: "Time without a renewal after which another replica becomes the leader.",
-    standard: "15",
-  },
-  {
-    name: "lease-renew-seconds",
-    value: "SECONDS",
-    help: "Time without a successful renewal after which the leader stops.",
-    standard: "10",
-  },
-  {
-    name: "lease-retry-seconds",
-    value: "SECONDS",
-    help: "Interval between attempts to acquire or renew the Lease.",
-    standard: "2",
-  },
-  {
-    name: "last-good-seconds",
-    value: "SECONDS",
-    help:
-      "Time that the last good version of an object stays in force while one of its Secrets cannot be read, 0 " +
-      "to 2592000.",
-    standard: "604800",
-  },
-  { name: "identity", value: "NAME", help: "Name of this replica. Defaults to the host name with a random suffix." },
-  {
-    name: "workers",
-    value: "N",
-    help: "Number of resources of each kind whose status is updated concurrently, 1 to 64.",
-    standard: "16",
-  },
-  {
-    name: "metrics-port",
-    value: "PORT",
-    help: "Port of /metrics, /healthz and /readyz; 0 picks a free one.",
-    standard: "9090",
-  },
-  { name: "host", value: "ADDRESS", help: "Listen address. Defaults to all addresses." },
-  {
-    name: "kubeconfig",
-    value: "PATH",
-    help: "Kubeconfig file. Defaults to KUBECONFIG, then ~/.kube/config, then the pod's service account.",
-  },
-  { name: "context", value: "NAME", help: "Kubeconfig context. Defaults to the current context." },
-  {
-    name: "drain-seconds",
-    value: "SECONDS",
-    help: "Time to write pending Kubernetes events after a signal.",
-    standard: "5",
-  },
-  {
-    name: "log-level",
-    value: "LEVEL",
-    help: "Minimum log level: debug, info, warn or error.",
-    standard: "info",
-  },
-] as const satisfies readonly Flag[];
 
 type FlagName = (typeof flags)[number]["name"];
 
@@ -189,6 +70,7 @@ function runArguments(given: OwnFlags): Arguments {
   return {
     ...optionals(given),
     ...scopeOf(given),
+    ...rulesOf(given),
     runtime: runtimeOf(given),
     prefix,
     counts: { config: given.whole("shards", 1, shardsMax), keys: given.whole("key-shards", 1, shardsMax) },
@@ -233,6 +115,17 @@ function runtimeOf(given: OwnFlags): RuntimePods {
   const odd = urls.find((text) => !["http:", "https:"].includes(URL.parse(text)?.protocol ?? ""));
   if (odd !== undefined) throw new UsageError(`--runtime-url must be a URL such as http://127.0.0.1:9090, not ${odd}.`);
   return urls.length > 0 ? { urls } : { service: given.text("runtime-service"), portName: given.text("runtime-port") };
+}
+
+function rulesOf(given: OwnFlags): Pick<Arguments, "rules"> {
+  const mode = oneOf(given, "prometheus-rules", ["off", "write", "remove"]);
+  const pairs = given.list("prometheus-rule-label").map((text) => {
+    const { name, value } = objectLabel.exec(text)?.groups ?? {};
+    if (name === undefined || value === undefined)
+      throw new UsageError(`--prometheus-rule-label must be NAME=VALUE with a Kubernetes label, not ${text}.`);
+    return [name, value] as const;
+  });
+  return mode === "off" ? {} : { rules: { mode, labels: Object.fromEntries(pairs) } };
 }
 
 function leaseOf(given: OwnFlags): LeaseTimes {

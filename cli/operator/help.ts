@@ -1,7 +1,7 @@
 import type { StartFault } from "../../operator/start-error.ts";
 import { exitCodeLines, type ExitRow } from "../command-line/end-process.ts";
 import { flagLines } from "../command-line/flags.ts";
-import { flags } from "./arguments.ts";
+import { flags } from "./flags.ts";
 
 /** All exit codes of the program. `docs/reference/operator.md` has the same table; a test compares them. */
 export const exitCodes = {

@@ -39,13 +39,15 @@ export async function run(args: Arguments): Promise<ExitName> {
   const access = await startStep("kubeconfig", "the API server cannot be used", () => openClusterAccess(source));
   const namespace = args.namespace ?? access.namespace ?? "default";
   const identity = args.identity ?? `${hostname()}_${randomBytes(identityBytes).toString("hex")}`;
+  const { rules, ...others } = args;
   const operator = await startOperator({
-    ...args,
+    ...others,
     access,
     namespace,
     watched: args.watched ?? [namespace],
     identity,
     log,
+    ...(rules === undefined ? {} : { rules: (await import("./owned-rules.ts")).ownedRules(rules) }),
   });
   log.info({ namespace, watched: args.watched ?? [namespace], identity, url: operator.metricsUrl }, "started");
   void operator.ready.then((ready) => {

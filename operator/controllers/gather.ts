@@ -1,6 +1,12 @@
-import { type EndpointVerifiedReason, type ObservedReason, reasons } from "../../crds/reasons.ts";
+import {
+  type EndpointVerifiedReason,
+  type ObservedReason,
+  reasons,
+  type RulesWrittenReason,
+} from "../../crds/reasons.ts";
 import type { WebhookPartnerSpec } from "../../crds/types/webhook-partner.ts";
 import type { Facts } from "../conditions.ts";
+import type { RuleFacts } from "../rules/rule-facts.ts";
 import { ownConditions } from "../conditions.ts";
 import {
   validationBy,
@@ -35,6 +41,8 @@ export interface KnownObject {
   readonly installation: string;
   /** Reason why the namespace cannot be listed now; undefined while it can. */
   readonly unavailable: string | undefined;
+  /** Facts of the catalog's PrometheusRule; undefined before the first ones of this term. */
+  readonly rules: RuleFacts | "none" | undefined;
 }
 
 /** Derives the facts of a decision. */
@@ -53,6 +61,7 @@ export function factsOf(known: KnownObject, times: RolloutTimes): Facts {
     disabled: disabledFor(known),
     ...validationFor(known),
     ...observedFor(known),
+    ...rulesFor(known),
     ...(known.unavailable === undefined ? {} : { unavailable: known.unavailable }),
   };
 }
@@ -100,6 +109,16 @@ function observedFor({ object, status, pods }: KnownObject): Pick<Facts, "observ
   const reason = held.reason as ObservedReason;
   const { message, observedGeneration: generation = 0 } = held;
   return { observed: { reason, message, generation, metrics: status?.observed ?? [] } };
+}
+
+/** The status keeps its facts until this leader has its own. */
+function rulesFor({ object, status, rules }: KnownObject): Pick<Facts, "rules"> {
+  if (object.kind !== "MetricCatalog" || rules === "none") return {};
+  if (rules !== undefined) return { rules };
+  const held = ownConditions(status).find(({ type }) => type === "RulesWritten");
+  if (held === undefined || !Object.hasOwn(reasons.RulesWritten, held.reason)) return {};
+  const { message, observedGeneration: generation = 0 } = held;
+  return { rules: { reason: held.reason as RulesWrittenReason, message, generation } };
 }
 
 function verifiedReason(reason: string | undefined): EndpointVerifiedReason | undefined {

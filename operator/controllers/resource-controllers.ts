@@ -13,7 +13,7 @@ import { isKubeError } from "../../kube/client/kube-error.ts";
 import type { Outage } from "../../kube/outage.ts";
 import type { KubeMetrics } from "../../kube/metrics.ts";
 import type { Priority } from "../../kube/queue/queue-state.ts";
-import { apiVersionOf } from "../../kube/client/resource.ts";
+import { apiVersionOf, keyOf } from "../../kube/client/resource.ts";
 import { WorkQueue } from "../../kube/queue/work-queue.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import type { PodNews } from "../observe/pod-registry.ts";
@@ -40,6 +40,8 @@ export interface ResourceControllersOptions {
   readonly events: EventRecorder;
   /** Reason why a namespace cannot be listed now; undefined while it can. */
   readonly unavailable: (namespace: string) => string | undefined;
+  /** Facts of a catalog's PrometheusRule, by `<namespace>/<name>`; see {@link KnownObject}. */
+  readonly rules: (name: string) => KnownObject["rules"];
   readonly clock: Clock;
   readonly log: Logger;
   readonly kubeMetrics: KubeMetrics;
@@ -200,7 +202,7 @@ export class ResourceControllers {
   }
 
   #gather(key: string, object: ResourceObject, status: ResourceStatus | undefined): KnownObject {
-    const { resources, desired, publications, pods, clock, installation, unavailable } = this.#options;
+    const { resources, desired, publications, pods, clock, installation, unavailable, rules } = this.#options;
     const resource = resources.resource(key);
     const compiled = desired()?.outcomes.get(key);
     const outcome = compiled !== undefined && compiled.resource === resource ? compiled : undefined;
@@ -219,6 +221,7 @@ export class ResourceControllers {
       nowMs: clock.nowMs(),
       installation,
       unavailable: unavailable(object.metadata.namespace),
+      rules: object.kind === "MetricCatalog" ? rules(keyOf(object)) : "none",
     };
   }
 

@@ -1,5 +1,5 @@
 import { withoutKeys } from "../../crds/compile/last-good.ts";
-import type { EventCatalogConfig, PartnerConfig } from "../../crds/config.ts";
+import type { CatalogConfig, EventCatalogConfig, PartnerConfig } from "../../crds/config.ts";
 import type { ConfigPart } from "../../crds/part.ts";
 import { isReadable } from "../../crds/shards/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
@@ -131,6 +131,12 @@ export class Publications {
   partner(partner: PartnerConfig): PartnerConfig | undefined {
     const part = this.of(resourceKey("WebhookPartner", partner))?.part;
     return part?.config.uid === partner.uid ? (part.config as PartnerConfig) : undefined;
+  }
+
+  /** The published form of a catalog, by `<namespace>/<name>`; undefined when there is none of that uid. */
+  catalog(name: string, uid: string): CatalogConfig | undefined {
+    const part = this.of(`MetricCatalog/${name}`)?.part;
+    return part?.config.uid === uid ? (part.config as CatalogConfig) : undefined;
   }
 
   #takeResources(shard: ConfigShard, revision: number, nowMs: number): readonly string[] {

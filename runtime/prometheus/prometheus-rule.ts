@@ -9,6 +9,8 @@ export interface PrometheusRule {
 }
 
 const dayMs = 86_400_000;
+/** What follows the name of the catalog in the name of the resource. */
+export const ruleSuffix = "-slos";
 
 /** The time for which rules are generated: rules of one day are equal, so only edits of resources change them. */
 export function ruleDay(nowMs: number): number {
@@ -20,7 +22,7 @@ export function prometheusRule({ namespace, name, groups }: CatalogRules): Prome
   return {
     apiVersion: "monitoring.coreos.com/v1",
     kind: "PrometheusRule",
-    metadata: { name: `${name}-slos`, namespace },
+    metadata: { name: `${name}${ruleSuffix}`, namespace },
     spec: { groups: groups.map((group) => ({ name: group.name, rules: group.rules })) },
   };
 }

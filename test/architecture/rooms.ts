@@ -49,19 +49,20 @@ const table = `
   operator/resource-types.ts < crds/ kube/
   operator/inventory/ < crds/ kube/ limits/ operator/resource-types.ts
   operator/observe/ < crds/ kube/ limits/ network/
-  operator/conditions.ts < crds/ kube/ operator/resource-types.ts operator/observe/
+  operator/rules/ < crds/ kube/ limits/ operator/resource-types.ts operator/inventory/
+  operator/conditions.ts < crds/ kube/ operator/resource-types.ts operator/observe/ operator/rules/
   operator/version.ts
   operator/metrics.ts < crds/ limits/ operator/resource-types.ts operator/conditions.ts operator/version.ts
   operator/publish/ <
       crds/ kube/ limits/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/metrics.ts
   operator/controllers/ <
       crds/ kube/ limits/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/conditions.ts
-      operator/metrics.ts operator/publish/
+      operator/metrics.ts operator/publish/ operator/rules/
   operator/health-server.ts < kube/
-  operator/options.ts < crds/ kube/ limits/ operator/inventory/ operator/observe/ operator/controllers/
+  operator/options.ts < crds/ kube/ limits/ operator/inventory/ operator/observe/ operator/rules/ operator/controllers/
   operator/leader-term.ts <
-      operator/inventory/ operator/observe/ operator/metrics.ts operator/publish/ operator/controllers/
-      operator/options.ts
+      kube/ operator/inventory/ operator/observe/ operator/metrics.ts operator/publish/ operator/rules/
+      operator/controllers/ operator/options.ts
   operator/policy/ < crds/ kube/ limits/ operator/metrics.ts
   operator/start-error.ts
   operator/watches.ts <
@@ -252,8 +253,8 @@ const table = `
   demo/ < nats/child/ recipient/
   cli/command-line/ < limits/ program/
   cli/operator/ <
-      kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts operator/main.ts
-      cli/command-line/
+      crds/ kube/ prometheus/ operator/inventory/ operator/version.ts operator/options.ts operator/rules/
+      operator/start-error.ts operator/main.ts cli/command-line/
   cli/api/ < api/ limits/ network/ kube/ version.ts program/ cli/command-line/
   cli/configuration/ <
       api/ crds/ kube/ version.ts config/yaml/ config/folder/ metrics/request/ metrics/metrics-api.ts metrics/api/

@@ -30,6 +30,8 @@ const passthrough: Values = {
 const companions: Readonly<Record<string, Values>> = {
   "clusterIssuer.tokenBinding": { "runtime.tls.secret": "api-tls" },
   "operator.podDisruptionBudget.maxUnavailable": { "operator.podDisruptionBudget.enabled": true },
+  "operator.prometheusRules": { "operator.prometheusRules.mode": "Write" },
+  "operator.prometheusRules.mode": {},
   "nats.enabled": { "externalNats.url": "tls://nats.example.com:4222" },
   "nats.migration": { "nats.migration.replicas": 3, "nats.migration.store": "b" },
   "nats.migration.replicas": { "nats.migration.store": "b" },

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { runProgram } from "../support/heliograph-process.ts";
 import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
+import { prometheusRuleDefinition } from "../operator/rules/prometheus-rule-definition.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import { resolveTool } from "../tools/resolve.ts";
@@ -65,32 +66,12 @@ describe("printed alert rules", () => {
 });
 
 const servedMsMax = 30_000;
-/** As far as this test needs it; the Prometheus operator has the whole one. */
-const ruleDefinition = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "prometheusrules.monitoring.coreos.com" },
-  spec: {
-    group: "monitoring.coreos.com",
-    names: { kind: "PrometheusRule", plural: "prometheusrules", singular: "prometheusrule" },
-    scope: "Namespaced",
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
-      },
-    ],
-  },
-};
-
 describe("the commands of docs/how-to/slo-rules.md", () => {
   let kube: KubeApiHandle;
   beforeAll(async () => {
     kube = await startKubeApi();
     await kubectl(["apply", "--filename=crds/metric-catalog.yaml", "--filename=crds/query-class-quota.yaml"]);
-    await kubectl(["apply", "--filename=-"], JSON.stringify(ruleDefinition));
+    await kubectl(["apply", "--filename=-"], JSON.stringify(prometheusRuleDefinition));
     await kubectl(["create", "namespace", "team-metrics"]);
     const all = ["get", "metriccatalogs,queryclassquotas,prometheusrules", "--all-namespaces"];
     const isServed = async (): Promise<boolean> => (await kube.kubectl(all)).code === 0;

@@ -73,6 +73,8 @@ const known: Readonly<Record<string, Schema>> = {
   "clusterIssuer.tokenBinding": { enum: tokenBindings },
   "tls.minVersion": { enum: tlsVersions },
   "operator.replicas": count(1),
+  "prometheusRules.mode": { enum: ["Disabled", "Write", "Remove"] },
+  "prometheusRules.labels": textMap,
   "runtime.replicas": count(0),
   // Deprecated, and accepted as before for one release.
   "runtime.processes": { anyOf: [{ type: "integer", minimum: 1, maximum: 64 }, { enum: ["auto"] }, { type: "null" }] },

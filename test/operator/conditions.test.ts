@@ -369,6 +369,27 @@ const rows: readonly Row[] = [
       `Observed=${status}/${reason}@3`,
     ],
   })),
+  ...(
+    [
+      ["Written", "True"],
+      ["Conflict", "False"],
+      ["TenantRequired", "False"],
+      ["KindMissing", "False"],
+      ["TooLarge", "False"],
+      ["WriteRejected", "False"],
+      ["Contested", "False"],
+    ] as const
+  ).map(([reason, status]) => ({
+    when: `the operator writes its rules: ${reason}`,
+    facts: { ...inForce, rules: { reason, message: "it is so", generation: 3 } },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=True/Ready@4",
+      `RulesWritten=${status}/${reason}@3`,
+    ],
+  })),
   {
     when: "its spec is paused and every pod applies that",
     facts: { ...inForce, isSuspended: true },

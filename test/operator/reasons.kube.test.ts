@@ -454,6 +454,8 @@ test("every reason of the table is reached by a row", () => {
   const all = Object.entries(reasons).flatMap(([condition, byReason]) =>
     Object.keys(byReason).map((reason) => `${condition} ${reason}`),
   );
-  // The first needs an edit: event-catalog.kube.test.ts. The second is the API server's: rights.kube.test.ts.
-  expect(all.filter((one) => !reached.has(one))).toEqual(["Accepted Incompatible", "Ready NoOperator"]);
+  // Those of rules: rules/rule-controller.kube.test.ts. The first of the others needs an edit:
+  // event-catalog.kube.test.ts. The second is the API server's: rights.kube.test.ts.
+  const others = all.filter((one) => !one.startsWith("RulesWritten "));
+  expect(others.filter((one) => !reached.has(one))).toEqual(["Accepted Incompatible", "Ready NoOperator"]);
 });

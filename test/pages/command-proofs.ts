@@ -102,6 +102,9 @@ export const commandProofs: Readonly<Record<string, Readonly<Record<string, Proo
       runBy: ["test/chart/slo-rules.kube.test.ts"],
     },
     "promtool check rules slo-rules.yaml": { runBy: ["test/chart/slo-rules.kube.test.ts"] },
+    "kubectl annotate prometheusrule operations-slos --namespace team-metrics heliograph.dev/adopt=true": {
+      runBy: ["test/operator/rules/rule-controller.kube.test.ts"],
+    },
     "*": { checkedBy: ["test/chart/slo-rules.kube.test.ts"] },
   },
   "docs/how-to/tokens.md": { "*": { runBy: ["test/pages/typed-pages.store.test.ts"] } },

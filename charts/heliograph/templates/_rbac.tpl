@@ -24,6 +24,11 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
+{{- if ne .Values.operator.prometheusRules.mode "Disabled" }}
+- apiGroups: [monitoring.coreos.com]
+  resources: [prometheusrules]
+  verbs: [get, list, watch, create, update, delete]
+{{- end }}
 {{- end -}}
 
 {{/*

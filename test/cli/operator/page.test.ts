@@ -3,7 +3,7 @@ import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { exitCodes, programHelp } from "../../../cli/operator/help.ts";
 import { type Flag, usageOf, variableOf } from "../../../cli/command-line/flags.ts";
-import { flags } from "../../../cli/operator/arguments.ts";
+import { flags } from "../../../cli/operator/flags.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
 import {
   createOperatorMetrics,

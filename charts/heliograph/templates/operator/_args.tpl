@@ -19,6 +19,12 @@
 - {{ printf "--lease-renew-seconds=%s" (toString .leaseRenewSeconds) | quote }}
 - {{ printf "--lease-retry-seconds=%s" (toString .leaseRetrySeconds) | quote }}
 - {{ printf "--last-good-seconds=%s" (toString (int .lastGoodSeconds)) | quote }}
+{{- if ne .prometheusRules.mode "Disabled" }}
+- {{ printf "--prometheus-rules=%s" (lower .prometheusRules.mode) | quote }}
+{{- range $name, $value := .prometheusRules.labels }}
+- {{ printf "--prometheus-rule-label=%s=%s" $name $value | quote }}
+{{- end }}
+{{- end }}
 - {{ printf "--log-level=%s" (toString .logLevel) | quote }}
 {{- end -}}
 {{- end -}}
