@@ -162,8 +162,11 @@ test("every value of the chart changes an object", async () => {
 });
 
 /** Parts of the values with a fallback, which older releases lacked. */
-const withFallback =
-  /^(?:admissionPolicy|services|tlsRoute|nats\.(?:migration|monitor|service)|runtime\.(?:console|tls|tracing))\b/u;
+const withFallback = new RegExp(
+  String.raw`^(?:admissionPolicy|services|tlsRoute|operator\.prometheusRules|nats\.(?:migration|monitor|service)|` +
+    String.raw`runtime\.(?:console|tls|tracing))\b`,
+  "u",
+);
 
 test("a part of the values that is taken out with null is named, unless it has a fallback", async () => {
   const heads = flips().flatMap(({ path }) => {

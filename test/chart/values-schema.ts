@@ -197,6 +197,7 @@ const optional = new Set([
   "runtime.tls",
   "migration",
   "monitor",
+  "prometheusRules",
   "runbookUrl",
   "processes",
   "memory",

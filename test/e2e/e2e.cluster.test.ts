@@ -12,6 +12,7 @@ import { describeDrain, describeForgedCertificate, describeRights } from "./desc
 import { describeNamespaces } from "./describe-namespaces.ts";
 import { describeEvents } from "./describe-events.ts";
 import { describeObserved, describeReads } from "./describe-reads.ts";
+import { describeRules } from "./describe-rules.ts";
 import { describeRunbooks } from "./describe-runbooks.ts";
 import { describeAutoscaler, describeLargerVolume } from "./describe-upgrades.ts";
 import {
@@ -405,6 +406,8 @@ describeOnCluster("rights", () => {
 describeRights(suite);
 
 describeRunbooks(() => ({ installation, user, service, drillSecret: keys.drill }));
+
+describeRules(suite);
 
 describeNamespaces(suite);
 

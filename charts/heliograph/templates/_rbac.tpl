@@ -24,7 +24,7 @@
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
-{{- if ne .Values.operator.prometheusRules.mode "Disabled" }}
+{{- if ne (dig "prometheusRules" "mode" "" .Values.operator | default "Disabled") "Disabled" }}
 - apiGroups: [monitoring.coreos.com]
   resources: [prometheusrules]
   verbs: [get, list, watch, create, update, delete]

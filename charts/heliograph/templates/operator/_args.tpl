@@ -19,10 +19,14 @@
 - {{ printf "--lease-renew-seconds=%s" (toString .leaseRenewSeconds) | quote }}
 - {{ printf "--lease-retry-seconds=%s" (toString .leaseRetrySeconds) | quote }}
 - {{ printf "--last-good-seconds=%s" (toString (int .lastGoodSeconds)) | quote }}
-{{- if ne .prometheusRules.mode "Disabled" }}
-- {{ printf "--prometheus-rules=%s" (lower .prometheusRules.mode) | quote }}
-{{- range $name, $value := .prometheusRules.labels }}
+{{- /* Reused values of an earlier chart lack it. */}}
+{{- with .prometheusRules }}
+{{- $mode := .mode | default "Disabled" }}
+{{- if ne $mode "Disabled" }}
+- {{ printf "--prometheus-rules=%s" (lower $mode) | quote }}
+{{- range $name, $value := .labels }}
 - {{ printf "--prometheus-rule-label=%s=%s" $name $value | quote }}
+{{- end }}
 {{- end }}
 {{- end }}
 - {{ printf "--log-level=%s" (toString .logLevel) | quote }}
