@@ -18,6 +18,8 @@ export interface PartnerFigures {
   readonly latest: FailureShare;
   /** Failed attempts of the last 24 hours after the last success. */
   readonly failedSinceSuccess: number;
+  /** Attempts in the minutes after the last one with a failure: the newest ones, which all succeeded. */
+  readonly succeededSinceFailure: number;
   /** Minute of the first failure since less than half of the attempts of 5 minutes failed last; undefined: none. */
   readonly failingSinceMs: number | undefined;
 }
@@ -89,8 +91,14 @@ class Counts {
       },
       latest: { attempts: latest.attempts, failed: Math.max(0, latest.attempts - latest.delivered) },
       failedSinceSuccess: this.#failedSinceSuccess,
+      succeededSinceFailure: this.#succeededSinceFailure(),
       failingSinceMs: this.#failingSinceMs(),
     };
+  }
+
+  #succeededSinceFailure(): number {
+    const last = this.#attempts.findLastIndex((count, at) => count > (this.#delivered[at] ?? 0));
+    return sumOf(this.#attempts, last + 1, this.#attempts.length);
   }
 
   #failingSinceMs(): number | undefined {

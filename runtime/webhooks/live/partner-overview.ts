@@ -128,7 +128,7 @@ interface PartnerFacts {
   readonly rejected: PartnerSummary["rejected"];
   /** What keeps all of its deliveries waiting; undefined for nothing. */
   readonly block: DeliveryWait | undefined;
-  readonly figures: Pick<PartnerFigures, "latest" | "failedSinceSuccess" | "failingSinceMs">;
+  readonly figures: Pick<PartnerFigures, "latest" | "failedSinceSuccess" | "succeededSinceFailure" | "failingSinceMs">;
 }
 
 /** The health of an applied partner. What stops all deliveries comes before failures. */
@@ -159,18 +159,22 @@ function blockedHealth({ kind, reason, since, until }: DeliveryWait): PartnerHea
   }
 }
 
-function deliveredHealth({ latest, failedSinceSuccess, failingSinceMs }: PartnerFacts["figures"]): PartnerHealth {
-  const reason = failureReason(latest, failedSinceSuccess);
+function deliveredHealth(figures: PartnerFacts["figures"]): PartnerHealth {
+  const { failingSinceMs } = figures;
+  const reason = failureReason(figures);
   if (reason === undefined) return { kind: "healthy", reason: null, since: null, until: null };
   const since = failingSinceMs === undefined ? null : new Date(failingSinceMs).toISOString();
   return { kind: "failing", reason, since, until: null };
 }
 
-function failureReason({ attempts, failed }: PartnerFigures["latest"], failedSinceSuccess: number): string | undefined {
-  if (attempts >= attemptsMin)
-    return failed >= failingShare * attempts
-      ? `${failed} of ${attempts} attempts failed in the last 15 min`
-      : undefined;
+function failureReason(figures: PartnerFacts["figures"]): string | undefined {
+  const { latest, failedSinceSuccess, succeededSinceFailure: succeeded } = figures;
+  const { attempts, failed } = latest;
+  if (attempts >= attemptsMin) {
+    if (failed < failingShare * attempts) return undefined;
+    const since = succeeded === 0 ? "" : `; the last ${succeeded} succeeded`;
+    return `${failed} of ${attempts} attempts failed in the last 15 min${since}`;
+  }
   return failedSinceSuccess >= attemptsMin
     ? `${failedSinceSuccess} attempts failed since the last success, none succeeded`
     : undefined;

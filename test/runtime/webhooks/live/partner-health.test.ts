@@ -43,6 +43,11 @@ test.each<[string, readonly RolledAttempt[], string | null]>([
     made(14, ["delivered", "delivered", "failed", "retried"]),
     "2 of 4 attempts failed in the last 15 min",
   ],
+  [
+    "failed again after a success",
+    [...made(9, several(3, "retried")), ...made(7, ["delivered"]), ...made(5, ["retried"])],
+    "4 of 5 attempts failed in the last 15 min",
+  ],
   ["failed in less than half of its attempts", made(14, [...several(4, "delivered"), ...several(3, "retried")]), null],
   ["failed 17 minutes ago and succeeds since", [...made(17, several(9, "retried")), ...made(2, ["delivered"])], null],
   [
@@ -57,6 +62,14 @@ test.each<[string, readonly RolledAttempt[], string | null]>([
   const health = await healthAfter(attempts);
   expect([health.kind, health.reason]).toEqual(reason === null ? ["healthy", null] : ["failing", reason]);
   expect(health.since === null).toBe(reason === null);
+});
+
+test("a partner that failed for minutes and then got everything by a redrive says so", async () => {
+  const redriven = [...made(7, ["delivered"]), ...made(5, several(39, "delivered"))];
+  expect(await healthAfter([...made(9, several(40, "retried")), ...redriven])).toMatchObject({
+    kind: "failing",
+    reason: "40 of 80 attempts failed in the last 15 min; the last 40 succeeded",
+  });
 });
 
 test("it is failing since the first failure after the last 5 minutes in which most attempts succeeded", async () => {
