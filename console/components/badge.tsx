@@ -21,6 +21,7 @@ const tones: Readonly<Record<string, Tone>> = {
   paused: "warn",
   half_open: "warn",
   rate_limited: "warn",
+  expiring: "warn",
   retry: "warn",
   late: "warn",
   partial: "warn",

@@ -102,8 +102,13 @@ export function formatDistance(atMs: number, nowMs: number): string {
   return seconds < 0 ? `${largestUnit(-seconds)} ago` : `in ${largestUnit(seconds)}`;
 }
 
+/** A day and 23 hours is "47 h": "1 d" would hide nearly half of it. */
+const daysFromSeconds = 172_800;
+
 function largestUnit(seconds: number): string {
-  const [unit, size] = units.find(([, least]) => seconds >= least) ?? ["s", 1];
+  const [, hour, ...smaller] = units;
+  const named = seconds < daysFromSeconds ? [hour, ...smaller] : units;
+  const [unit, size] = named.find(([, least]) => seconds >= least) ?? ["s", 1];
   return `${Math.floor(seconds / size)} ${unit}`;
 }
 

@@ -47,7 +47,10 @@ function NoNeeds({ home: { counts, isKnown, unknown } }: { readonly home: Home }
   return (
     <div class="notice good">
       <p class="notice-title">Nothing needs attention</p>
-      <p>No partner is failing, held, paused or disabled, and no circuit breaker is open. {letters}</p>
+      <p>
+        No partner is failing, held, paused or disabled, no circuit breaker is open, and no signing key is about to
+        expire. {letters}
+      </p>
     </div>
   );
 }

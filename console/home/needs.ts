@@ -15,7 +15,7 @@ export interface Need {
   /** What it is about: a partner, an objective. */
   readonly subject: string;
   readonly reason: string;
-  /** ISO 8601; null if unknown. */
+  /** ISO 8601, in the future for what is about to happen; null if unknown. */
   readonly since: string | null;
   /** Where it can be solved. */
   readonly to: string;
@@ -34,6 +34,7 @@ const severity = [
   "held",
   "half_open",
   "rate_limited",
+  "expiring",
   "degraded",
   "increasing",
   "paused",
@@ -103,6 +104,32 @@ export function partnerNeeds(partners: readonly PartnerSummary[]): readonly Need
         to: partnerPath(partner),
       };
     });
+}
+
+const hourMs = 3_600_000;
+const expiryShownMs = 48 * hourMs;
+/** Of the last key: afterwards nothing can be signed. */
+const lastExpiryShownMs = 168 * hourMs;
+
+/** Partners with a signing key that expires within 48 hours, or within 7 days if no key stays valid. */
+export function keyNeeds(partners: readonly PartnerSummary[], nowMs: number): readonly Need[] {
+  return partners.flatMap(({ partner, keys, next_key_to_expire: key }) => {
+    if (key === undefined || key === null) return [];
+    const valid = keys.filter(({ not_after: at }) => at === null || Date.parse(at) > nowMs);
+    const later = valid.filter(({ not_after: at }) => at === null || Date.parse(at) > Date.parse(key.not_after));
+    const leftMs = Date.parse(key.not_after) - nowMs;
+    if (leftMs > (later.length === 0 ? lastExpiryShownMs : expiryShownMs)) return [];
+    const what = `the signing key ${key.id} expires`;
+    const next = later[0]?.id;
+    return {
+      key: `key ${partner} ${key.id}`,
+      state: "expiring",
+      subject: partner,
+      reason: next === undefined ? `${what}, and deliveries are held afterwards` : `${what}; ${next} stays valid`,
+      since: key.not_after,
+      to: partnerPath(partner),
+    };
+  });
 }
 
 /** Partners whose circuit breaker lets nothing through, or little. */

@@ -19,6 +19,7 @@ import {
   hasHealth,
   healthNeeds,
   isBurningFast,
+  keyNeeds,
   metricsNeeds,
   type Need,
   objectiveNeeds,
@@ -80,8 +81,9 @@ export function useHome(): Home {
         health: health.data,
         slos: objectives.read.data,
         burningSince,
+        nowMs,
       }),
-    [partners, counts.data, health.data, objectives.read.data, burningSince],
+    [partners, counts.data, health.data, objectives.read.data, burningSince, nowMs],
   );
   const reads = [counts, health, today, before, ...(objectives.tenants === undefined ? [] : [objectives.read])];
   const refresh = (): void => {
@@ -138,9 +140,10 @@ interface Sources {
   readonly health: HealthAnswer | undefined;
   readonly slos: readonly Slo[] | undefined;
   readonly burningSince: ReadonlyMap<string, string>;
+  readonly nowMs: number;
 }
 
-function needsOf({ partners, counts, health, slos, burningSince }: Sources): readonly Need[] {
+function needsOf({ partners, counts, health, slos, burningSince, nowMs }: Sources): readonly Need[] {
   const all = partners.all ?? [];
   const known = new Set(all.filter(hasHealth).map(({ partner }) => partner));
   const breakers = breakerNeeds(partners.details.filter(({ partner }) => !known.has(partner)));
@@ -148,6 +151,7 @@ function needsOf({ partners, counts, health, slos, burningSince }: Sources): rea
     ...healthNeeds(all),
     ...partnerNeeds(all.filter(({ partner }) => !known.has(partner))),
     ...breakers,
+    ...keyNeeds(all, nowMs),
     ...deadLetterNeeds(counts?.data ?? []),
     ...(health === undefined ? [] : metricsNeeds(health)),
     ...objectiveNeeds(slos ?? [], burningSince),

@@ -7,6 +7,7 @@ import {
   bySeverity,
   deadLetterNeeds,
   healthNeeds,
+  keyNeeds,
   metricsNeeds,
   objectiveNeeds,
   partnerNeeds,
@@ -68,6 +69,27 @@ test("the health of partners has its reason and since when", () => {
     ["held", "shop/d: deliveries are held: missing secret", null],
     ["paused", "shop/b: deliveries are paused", at(3)],
   ]);
+});
+
+test("a signing key that is about to expire needs attention, sooner if another one stays valid", () => {
+  const nowMs = Date.parse(at(0));
+  const inHours = (hours: number): string => new Date(nowMs + hours * 3_600_000).toISOString();
+  const of = (name: string, hours: number, ...others: readonly (number | null)[]): PartnerSummary => ({
+    ...partner(name, "active"),
+    keys: [
+      ...others.map((end, index) => ({ id: `other-${index}`, not_after: end === null ? null : inHours(end) })),
+      { id: "old", not_after: inHours(hours) },
+    ],
+    next_key_to_expire: { id: "old", not_after: inHours(hours) },
+  });
+  const partners = [of("a", 47, null), of("b", 49, null), of("c", 49), of("d", 169), of("e", 100, -1), of("f", 3, 900)];
+  expect(bySeverity(keyNeeds(partners, nowMs)).map(({ subject, reason, since }) => [subject, reason, since])).toEqual([
+    ["shop/f", "the signing key old expires; other-0 stays valid", inHours(3)],
+    ["shop/a", "the signing key old expires; other-0 stays valid", inHours(47)],
+    ["shop/c", "the signing key old expires, and deliveries are held afterwards", inHours(49)],
+    ["shop/e", "the signing key old expires, and deliveries are held afterwards", inHours(100)],
+  ]);
+  expect(keyNeeds([partner("g", "active")], nowMs)).toEqual([]);
 });
 
 test("an open breaker needs attention, and an unknown one does not", () => {
