@@ -4,6 +4,7 @@ import { Link, useQueryState } from "../router/router.tsx";
 import { inputTime, parseInputTime } from "./format.ts";
 import { readLinkTime } from "../router/link-time.ts";
 import { usePreferences } from "./preferences.tsx";
+import { useEscape } from "./panel.tsx";
 
 /** Ranges up to now, the shortest first. */
 export const timePresets = [
@@ -77,7 +78,8 @@ export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Eleme
   const state = useQueryState();
   const range = timeRangeOf(state.query, Date.now(), standard === "all" ? "24h" : standard);
   const isAll = standard === "all" && !hasTimeRange(state.query);
-  const [isOpen, setOpen] = useState(range.preset === undefined);
+  const isCustom = range.preset === undefined;
+  const [isOpen, setOpen] = useState(isCustom);
   const hasClick = useRef(false);
   const toggle = (): void => {
     hasClick.current = !isOpen;
@@ -85,6 +87,7 @@ export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Eleme
   };
   // Other filters leave a range that is being typed as it is.
   const key = ["range", "from", "to"].map((name) => state.get(name)).join(" ");
+  useEffect(() => setOpen(isCustom), [key]);
   const reset = { from: null, to: null, cursor: null, page: null };
   return (
     <div class="time-range" role="group" aria-label="Time range">
@@ -103,15 +106,10 @@ export function TimeRangePicker({ standard = "24h" }: TimeRangeProps): JSX.Eleme
           {label}
         </Link>
       ))}
-      <button
-        type="button"
-        class={range.preset === undefined ? "choice current" : "choice"}
-        aria-expanded={isOpen}
-        onClick={toggle}
-      >
+      <button type="button" class={isCustom ? "choice current" : "choice"} aria-expanded={isOpen} onClick={toggle}>
         Custom
       </button>
-      {isOpen ? <CustomRange key={key} range={range} hasClick={hasClick} /> : null}
+      {isOpen ? <CustomRange key={key} range={range} hasClick={hasClick} onClose={() => setOpen(false)} /> : null}
     </div>
   );
 }
@@ -120,9 +118,10 @@ interface CustomRangeProps {
   readonly range: TimeRange;
   /** True once after a click that opened it: the start then gets the focus. */
   readonly hasClick: { current: boolean };
+  readonly onClose: () => void;
 }
 
-function CustomRange({ range: current, hasClick }: CustomRangeProps): JSX.Element {
+function CustomRange({ range: current, hasClick, onClose }: CustomRangeProps): JSX.Element {
   const state = useQueryState();
   const { zone } = usePreferences();
   const apply = (event: SubmitEvent): void => {
@@ -135,8 +134,10 @@ function CustomRange({ range: current, hasClick }: CustomRangeProps): JSX.Elemen
     state.set({ range: null, from: time("from"), to: time("to"), cursor: null, page: null });
   };
   const start = useRef<HTMLInputElement>(null);
-  // A preset ends now, which must not overwrite what somebody types.
-  const [range] = useState(current);
+  // A preset ends now, which must not overwrite what somebody types. Without an end, the range continues to now.
+  const [range] = useState({ ...current, to: state.get("to") === "" ? "" : current.to });
+  const panel = useEscape<HTMLFormElement>(onClose);
+  const zoneLabel = zone === "utc" ? "UTC" : localZone();
   useEffect(() => {
     if (hasClick.current) start.current?.focus();
     hasClick.current = false;
@@ -154,10 +155,15 @@ function CustomRange({ range: current, hasClick }: CustomRangeProps): JSX.Elemen
     </label>
   );
   return (
-    <form class="custom-range" onSubmit={apply}>
-      {input("from", "From")}
-      {input("to", "To")}
+    <form ref={panel} class="custom-range" onSubmit={apply}>
+      {input("from", `From (${zoneLabel})`)}
+      {input("to", `To (${zoneLabel}; empty: now)`)}
       <button type="submit">Apply</button>
     </form>
   );
+}
+
+/** Name of the browser's time zone, such as `Europe/Berlin`. */
+function localZone(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

@@ -233,7 +233,12 @@ function Body({ text, of }: { readonly text: string; readonly of: string }): JSX
   return (
     <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Body as signed, {formatNumber(bytes)} bytes</summary>
-      {isOpen ? <CopiedText text={text} what={`Request body, ${of}`} /> : null}
+      {isOpen ? (
+        <>
+          <p class="quiet">The payload with the number of the attempt as its last member, byte for byte.</p>
+          <CopiedText text={text} what={`Request body, ${of}`} />
+        </>
+      ) : null}
     </details>
   );
 }

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { formatWord } from "../components/format.ts";
 import { TimeRangePicker } from "../components/time-range.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
@@ -9,29 +9,45 @@ import type { KnownValues } from "./use-known-values.ts";
 
 const valueLengthMax = 512;
 
-/** Time range and filters in one row. Each applies at once and is in the address; the list starts at its first page. */
+/**
+ * Time range and filters in one row; on narrow screens a button shows the filters. Each applies at once and is in the
+ * address; the list starts at its first page.
+ */
 export function FilterBar({ known }: { readonly known: KnownValues }): JSX.Element {
   const state = useQueryState();
   const [typed, setTyped] = useState("");
   // The known ones are the first of many.
   const found = usePartnerNames(typed);
   const offered: KnownValues = { ...known, partner: [...new Set([...found, ...(known["partner"] ?? [])])] };
-  const isFiltered = eventFields.some(({ name }) => state.get(name) !== "");
+  const count = eventFields.filter(({ name }) => state.get(name) !== "").length;
+  const id = useId();
+  const [isOpen, setOpen] = useState(count > 0);
   const none = Object.fromEntries(["cursor", ...eventFields.map(({ name }) => name)].map((name) => [name, null]));
   return (
     <div class="filter-bar">
       <TimeRangePicker />
-      {eventFields.map((field) => (
-        <FieldInput
-          key={field.name}
-          field={field}
-          known={offered[field.name] ?? []}
-          value={state.get(field.name)}
-          onType={field.name === "partner" ? setTyped : undefined}
-          onApply={(value) => state.set({ [field.name]: value, cursor: null })}
-        />
-      ))}
-      {isFiltered ? <Link to={state.to(none)}>Clear filters</Link> : null}
+      <button
+        type="button"
+        class="filter-toggle"
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {count === 0 ? "Filters" : `Filters (${count})`}
+      </button>
+      <div id={id} class={isOpen ? "filter-fields open" : "filter-fields"}>
+        {eventFields.map((field) => (
+          <FieldInput
+            key={field.name}
+            field={field}
+            known={offered[field.name] ?? []}
+            value={state.get(field.name)}
+            onType={field.name === "partner" ? setTyped : undefined}
+            onApply={(value) => state.set({ [field.name]: value, cursor: null })}
+          />
+        ))}
+        {count === 0 ? null : <Link to={state.to(none)}>Clear filters</Link>}
+      </div>
     </div>
   );
 }

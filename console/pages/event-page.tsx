@@ -165,7 +165,8 @@ function PayloadSection({ raw: { text: raw, isAbsent } }: { readonly raw: RawEve
       lead={
         raw === undefined
           ? undefined
-          : `${formatNumber(new TextEncoder().encode(raw).length)} bytes. Indented for reading; copied as received.`
+          : `What the producer sent, ${formatNumber(new TextEncoder().encode(raw).length)} bytes: indented here, ` +
+            "copied as received. The body of each request, which is what was signed, is in its attempt above."
       }
       actions={raw === undefined ? undefined : <CopyButton text={raw} what="the payload as received" />}
     >

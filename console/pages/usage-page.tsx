@@ -9,7 +9,7 @@ import { FilterForm } from "../components/filter-form.tsx";
 import { formatBytes, formatNumber, formatShare } from "../components/format.ts";
 import { Page } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
-import { timeRangeOf, TimeRangePicker } from "../components/time-range.tsx";
+import { type TimeRange, timeRangeOf, TimeRangePicker } from "../components/time-range.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Link, useQueryState } from "../router/router.tsx";
 
@@ -32,7 +32,11 @@ export function UsagePage(): JSX.Element {
   const path = usePath(query, groups);
   const read = useRead<UsageAnswer>(path);
   return (
-    <Page title="Usage" actions={<CsvButton path={path} name="usage.csv" />}>
+    <Page
+      title="Usage"
+      lead="Counted by the hour; a range up to now includes the current hour."
+      actions={<CsvButton path={path} name="usage.csv" />}
+    >
       <TimeRangePicker />
       <GroupPicker groups={groups} />
       <FilterForm
@@ -59,7 +63,7 @@ function groupsOf(query: URLSearchParams): readonly Group[] {
 /** The path of the API. It changes with the address only, so that a page that stays open does not read again. */
 function usePath(query: URLSearchParams, groups: readonly Group[]): string {
   return useMemo(() => {
-    const { from, to } = timeRangeOf(query, Date.now());
+    const { from, to } = usageRange(query, Date.now());
     const filters = groupNames.flatMap((name) => {
       const value = query.get(name) ?? "";
       return value === "" ? [] : [[name, value] as [string, string]];
@@ -67,6 +71,17 @@ function usePath(query: URLSearchParams, groups: readonly Group[]): string {
     const params = new URLSearchParams([["from", from], ["to", to], ["group_by", groups.join(",")], ...filters]);
     return `/v1/metrics/usage?${params.toString()}`;
   }, [query, groups.join(",")]);
+}
+
+/**
+ * The range of an address. One up to now has as many whole hours as it names, the current one included: the server
+ * rounds both ends outwards, so 24 hours up to 10:30 would be 25.
+ */
+export function usageRange(query: URLSearchParams, nowMs: number): Pick<TimeRange, "from" | "to"> {
+  const { preset, from, to } = timeRangeOf(query, nowMs);
+  if (preset === undefined) return { from, to };
+  const hours = Math.max(1, Math.round((nowMs - Date.parse(from)) / hourMs));
+  return { from: new Date((Math.ceil(nowMs / hourMs) - hours) * hourMs).toISOString(), to };
 }
 
 /** Adds and removes groups; the last one stays. */

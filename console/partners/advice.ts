@@ -15,7 +15,10 @@ export interface Step {
   readonly text: string;
 }
 
-type Facts = Pick<PartnerDetail, "partner" | "state" | "health" | "reason" | "rejected" | "managed_by" | "missing">;
+type Facts = Pick<
+  PartnerDetail,
+  "partner" | "state" | "health" | "reason" | "rejected" | "managed_by" | "missing" | "backlog"
+>;
 type Place = Pick<Facts, "partner" | "managed_by">;
 
 const edits: Readonly<Record<string, string>> = {
@@ -26,7 +29,8 @@ const edits: Readonly<Record<string, string>> = {
     "Change the definition, such as the URL, once the endpoint accepts events again. Any change resumes deliveries.",
   rate_limited: "Deliveries resume at that time. If it happens often, lower spec.delivery.ratePerSecond.",
   circuit_open:
-    "Deliveries resume once a probe succeeds. Look at the failed deliveries, then fix the endpoint or its URL.",
+    "Look at the failed deliveries, then fix the endpoint or its URL. A waiting delivery is the probe; deliveries " +
+    "resume once one succeeds.",
   failing: "Look at the failed deliveries, fix the endpoint or its URL, then redrive what is no longer retried.",
 };
 
@@ -37,6 +41,11 @@ const holdEdits: Readonly<Record<string, string>> = {
   keyless: "Add a signing key that is valid now.",
 };
 
+/** Without a waiting delivery nothing probes the endpoint, so the breaker stays open. */
+const unprobed =
+  "Look at the failed deliveries, then fix the endpoint or its URL. No delivery is waiting, so the circuit breaker " +
+  "stays open until the next event or a ping: send a ping to close it.";
+
 function editText({ state, reason }: Facts, kind: string): string | undefined {
   const hold = kind === "held" && state === "active" ? "keyless" : (reason ?? "");
   const edit = kind === "held" && Object.hasOwn(holdEdits, hold) ? holdEdits[hold] : undefined;
@@ -46,6 +55,7 @@ function editText({ state, reason }: Facts, kind: string): string | undefined {
 /** Advice for the health of a partner; undefined if it is healthy and its definition is applied. */
 export function adviceOf(partner: Facts): Advice | undefined {
   const kind = healthKind(partner);
+  if (kind === "circuit_open" && partner.backlog === 0) return withStep(unprobed, pingStep(partner));
   const text = editText(partner, kind);
   if (text !== undefined) return withStep(text, stepFor(partner, kind));
   if (partner.rejected === null || partner.rejected === undefined) return undefined;
@@ -84,6 +94,11 @@ function stepFor(partner: Facts, kind: string): Step | undefined {
     label: "This resumes deliveries:",
     text: `kubectl patch ${resourceOf(partner.partner)} --type merge -p '{"spec":{"state":"Active"}}'`,
   };
+}
+
+function pingStep({ partner, managed_by: place }: Place): Step {
+  const text = `${place?.program ?? "heliograph"} partners ping ${partner} --wait`;
+  return { label: "This sends a ping, as the button below does:", text };
 }
 
 /** The command about the Secret that a partner lacks; undefined without one, and for a folder. */

@@ -1,9 +1,10 @@
 import type { Me } from "../../api/documents.ts";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { mayUse } from "../api/session-context.ts";
 import type { PageEntry } from "../page-entry.ts";
 import { PreferenceSwitches } from "../components/preferences.tsx";
+import { useEscape } from "../components/panel.tsx";
 import { matchPath } from "../router/place.ts";
 import { Link, useRouter } from "../router/router.tsx";
 import { Search } from "../search/search.tsx";
@@ -27,6 +28,11 @@ export function Frame({ pages, me, isReady, onSignOut, onToken, ended, children 
   const { place } = useRouter();
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [place.path]);
+  const button = useRef<HTMLButtonElement>(null);
+  const menu = useEscape<HTMLElement>(() => {
+    setOpen(false);
+    button.current?.focus();
+  }, isOpen);
   return (
     <>
       <a class="skip" href="#main" onClick={skipToMain}>
@@ -37,6 +43,7 @@ export function Frame({ pages, me, isReady, onSignOut, onToken, ended, children 
           Heliograph
         </Link>
         <button
+          ref={button}
           type="button"
           class="small menu-button"
           aria-expanded={isOpen}
@@ -56,7 +63,7 @@ export function Frame({ pages, me, isReady, onSignOut, onToken, ended, children 
           </button>
         </div>
       </header>
-      <nav id="navigation" class={isOpen ? "side open" : "side"} aria-label="Pages of the console">
+      <nav ref={menu} id="navigation" class={isOpen ? "side open" : "side"} aria-label="Pages of the console">
         {isReady ? <ul class="plain">{pages.map((page) => navigationItem(page, pages, me, place.path))}</ul> : null}
       </nav>
       <main id="main" tabIndex={-1}>

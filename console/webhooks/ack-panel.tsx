@@ -1,8 +1,9 @@
 import type { Ack, DeadLetter } from "../../api/replays.ts";
-import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import type { JSX, RefObject } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../components/announcer.tsx";
+import { useEscape } from "../components/panel.tsx";
 import { ProblemNotice } from "../components/problem-notice.tsx";
 import { EventLink } from "./links.tsx";
 
@@ -20,6 +21,7 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
   const announce = useAnnounce();
   const [note, setNote] = useState("");
   const field = useRef<HTMLInputElement>(null);
+  const panel = useEscape<HTMLElement>(onClose, !isSending);
   // The row of the button may be far below.
   useEffect(() => field.current?.focus(), []);
   const { event_id: id, partner, tenant } = letter;
@@ -32,22 +34,14 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
     onDone();
   };
   return (
-    <section class="notice action-panel" aria-label="Acknowledge dead letter">
+    <section ref={panel} class="notice action-panel" aria-label="Acknowledge dead letter">
       <p class="notice-title">Acknowledge dead letter</p>
       <p>
         <EventLink id={id} /> to {partner} counts as delivered from then on. Its dead letter is removed.
       </p>
       {response === undefined ? (
         <form class="confirm" onSubmit={(event) => void acknowledge(event)}>
-          <label>
-            <span>Note (optional)</span>
-            <input
-              ref={field}
-              value={note}
-              maxLength={noteLengthMax}
-              onInput={(event) => setNote(event.currentTarget.value)}
-            />
-          </label>
+          <AckNote note={note} onNote={setNote} field={field} />
           <button type="submit" class="danger" disabled={isSending}>
             Acknowledge
           </button>
@@ -65,6 +59,32 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
       )}
       {problem === undefined ? null : <ProblemNotice problem={problem} />}
     </section>
+  );
+}
+
+interface AckNoteProps {
+  readonly note: string;
+  readonly onNote: (note: string) => void;
+  readonly field?: RefObject<HTMLInputElement | null>;
+}
+
+/** The note of an acknowledgement, and who reads it. */
+export function AckNote({ note, onNote, field }: AckNoteProps): JSX.Element {
+  const id = useId();
+  return (
+    <label class="note-field">
+      <span>Note to the partner (optional)</span>
+      <input
+        {...(field === undefined ? {} : { ref: field })}
+        value={note}
+        maxLength={noteLengthMax}
+        aria-describedby={id}
+        onInput={(event) => onNote(event.currentTarget.value)}
+      />
+      <span id={id} class="hint">
+        Sent to the partner with the acknowledgement, and kept with the event.
+      </span>
+    </label>
   );
 }
 

@@ -5,6 +5,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "../api/problem.ts";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../components/announcer.tsx";
+import { useEscape } from "../components/panel.tsx";
+import { AckNote } from "./ack-panel.tsx";
 import { ConfirmCount } from "../components/confirm-count.tsx";
 import { Facts } from "../components/data-table.tsx";
 import { formatCount, formatNumber } from "../components/format.ts";
@@ -34,8 +36,6 @@ interface Tried {
   readonly body: ReplayBody;
   readonly dryRun: DryRun;
 }
-
-const noteLengthMax = 1_024;
 
 /** A dry run, its count confirmed, the start; then the page of the replay. */
 export function StartReplay(props: StartReplayProps): JSX.Element {
@@ -70,6 +70,7 @@ export function StartReplay(props: StartReplayProps): JSX.Element {
     begin.current = false;
   });
   const [note, setNote] = useState("");
+  const panel = useEscape<HTMLElement>(onClose, !isSending);
   const start = async (): Promise<void> => {
     if (tried === undefined) return;
     const noted = note.trim() === "" ? tried.body : { ...tried.body, note: note.trim() };
@@ -77,7 +78,7 @@ export function StartReplay(props: StartReplayProps): JSX.Element {
     if (response !== undefined && "replay_id" in response.body) go(pathTo("replays", response.body.replay_id));
   };
   return (
-    <section class="notice action-panel" aria-label={action}>
+    <section ref={panel} class="notice action-panel" aria-label={action}>
       <p class="notice-title">{action}</p>
       <ul>
         {what.map((line) => (
@@ -95,12 +96,7 @@ export function StartReplay(props: StartReplayProps): JSX.Element {
         </div>
       ) : (
         <>
-          {action === "Acknowledge" ? (
-            <label class="note-field">
-              <span>Note (optional)</span>
-              <input value={note} maxLength={noteLengthMax} onInput={(event) => setNote(event.currentTarget.value)} />
-            </label>
-          ) : null}
+          {action === "Acknowledge" ? <AckNote note={note} onNote={setNote} /> : null}
           <TriedOut tried={tried} action={action} isBusy={isSending} onConfirm={() => void start()} onClose={onClose} />
         </>
       )}

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parseChoices } from "../../console/components/preferences.tsx";
 import { linkTime } from "../../console/router/link-time.ts";
 import { timeRangeOf } from "../../console/components/time-range.tsx";
+import { usageRange } from "../../console/pages/usage-page.tsx";
 
 const nowMs = Date.parse("2026-01-31T12:00:00.000Z");
 const rangeOf = (query: string) => timeRangeOf(new URLSearchParams(query), nowMs);
@@ -31,6 +32,28 @@ describe("timeRangeOf", () => {
 
   test("a page can have another default", () => {
     expect(timeRangeOf(new URLSearchParams(), nowMs, "1h")).toMatchObject({ from: "2026-01-31T11:00:00.000Z" });
+  });
+});
+
+describe("usageRange", () => {
+  const usageAt = Date.parse("2026-01-31T12:20:00.000Z");
+
+  // The server rounds both ends outwards, to 13:00.
+  test.each([
+    ["", "2026-01-30T13:00:00.000Z"],
+    ["range=7d", "2026-01-24T13:00:00.000Z"],
+    ["range=1h", "2026-01-31T12:00:00.000Z"],
+    ["range=15m", "2026-01-31T12:00:00.000Z"],
+    ["from=2026-01-31T10:10:00Z", "2026-01-31T10:10:00.000Z"],
+  ])("%s", (query, from) => {
+    expect(usageRange(new URLSearchParams(query), usageAt)).toEqual({ from, to: "2026-01-31T12:20:00.000Z" });
+  });
+
+  test("at a full hour, that hour has not begun", () => {
+    expect(usageRange(new URLSearchParams(), nowMs)).toEqual({
+      from: "2026-01-30T12:00:00.000Z",
+      to: "2026-01-31T12:00:00.000Z",
+    });
   });
 });
 

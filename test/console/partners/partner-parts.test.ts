@@ -77,6 +77,22 @@ describe("what to do about a partner", () => {
     );
   });
 
+  test("is a ping if the circuit breaker is open and nothing waits, which would probe the endpoint", () => {
+    const open = { ...healthy, kind: "circuit_open", reason: "10 consecutive failures" } as const;
+    expect(adviceFor({ health: open, backlog: 0 })).toEqual({
+      text: expect.stringContaining("send a ping to close it") as string,
+      step: {
+        label: "This sends a ping, as the button below does:",
+        text: "heliograph partners ping shop/acme --wait",
+      },
+    });
+    expect(adviceFor({ health: open, backlog: 0, managed_by: folder })?.step?.text).toBe(
+      "npx heliograph partners ping shop/acme --wait",
+    );
+    for (const backlog of [3, null])
+      expect(adviceFor({ health: open, backlog })?.step?.text).toBe("kubectl edit webhookpartner acme -n shop");
+  });
+
   test("is a command for the cluster, or the file in the folder that has the definition", () => {
     expect(adviceFor({ health: paused })?.step?.text).toBe(
       `kubectl patch webhookpartner acme -n shop --type merge -p '{"spec":{"state":"Active"}}'`,
