@@ -143,9 +143,9 @@ export const listReplaysOperation: Operation = {
 /** `GET /webhooks/replay/:id` */
 export const readReplayOperation: Operation = {
   id: "readReplay",
-  summary: "Progress of a replay, a redrive or an acknowledgement",
+  summary: "A replay, a redrive or an acknowledgement: who requested it, its filters and its progress",
   parameters: [replayId],
-  responses: { "200": { description: "The replay", schema: "Replay" } },
+  responses: { "200": { description: "The replay", schema: "ReplaySummary" } },
 };
 
 /** `DELETE /webhooks/replay/:id` */

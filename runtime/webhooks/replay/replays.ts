@@ -89,7 +89,10 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore) {
     /** The stored replays that the caller may read, the newest first. @throws ApiError `events_unavailable` */
     list: (query: ReplayQuery, caller: ReplayCaller) => listReplays(deps, store, countMarks, query, caller),
     /** @throws ApiError `replay_not_found` */
-    get: async (id: string, caller: ReplayCaller) => responseOf(countMarks, await visible(id, caller), caller),
+    get: async (id: string, caller: ReplayCaller): Promise<ReplaySummary> => {
+      const job = await visible(id, caller);
+      return { ...(await responseOf(countMarks, job, caller)), ...requestOf(job, labelsOf(deps)) };
+    },
     /**
      * Ends a replay. Deliveries that it has published continue.
      *
@@ -114,7 +117,7 @@ async function listReplays(
   query: ReplayQuery,
   caller: ReplayCaller,
 ): Promise<ReplayPage> {
-  const labels = new Map(deps.partners().map(({ key, label }) => [key, label]));
+  const labels = labelsOf(deps);
   return orEventsUnavailable(async () => {
     const { jobs, cancelled } = await store.list();
     const current = jobs.map((job): ReplayJob =>
@@ -130,6 +133,11 @@ async function listReplays(
     }
     return next === undefined ? { items } : { items, next };
   }, "The replay store does not respond");
+}
+
+/** Names of the configured partners by partner key. */
+function labelsOf(deps: ReplaysDeps): ReadonlyMap<string, string> {
+  return new Map(deps.partners().map(({ key, label }) => [key, label]));
 }
 
 function newJob(spec: ReplaySpec, nowMs: number, counted: LetterCount | undefined): ReplayJob {

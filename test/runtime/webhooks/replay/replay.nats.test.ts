@@ -124,6 +124,7 @@ describe.concurrent("a replay by ids", () => {
         event_ids: 1,
       },
     ]);
+    expect(await it.engine.replays.get(second.replay_id, everyone)).toEqual(listed.items[0]);
     expect((await it.engine.replays.list({ limit: 50 }, ofAcme)).items).toMatchObject([{ replay_id: first.replay_id }]);
     expect(await it.engine.replays.list({ limit: 50 }, ofOther)).toEqual({ items: [] });
   });
