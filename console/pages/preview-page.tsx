@@ -113,7 +113,8 @@ function ManifestField({ text, onText }: ManifestFieldProps): JSX.Element {
         }}
       />
       <p id={`${id}-hint`} class="hint">
-        WebhookPartner, MetricCatalog and QueryClassQuota objects, without Secrets. Files can be dropped here.
+        WebhookPartner, MetricCatalog, QueryClassQuota and EventCatalog objects. Secrets are skipped. Files can be
+        dropped here.
       </p>
       <label class="file">
         <span class="hint">Or choose files</span>

@@ -49,8 +49,8 @@ function PartnerTable({ events: { partners }, isOver }: EventEffectProps): JSX.E
         { header: "After", cell: ({ after }) => formatNumber(after), isNumber: true },
         { header: "Added", cell: ({ gained }) => formatNumber(gained), isNumber: true },
         { header: "Removed", cell: ({ lost }) => formatNumber(lost), isNumber: true },
-        { header: "Added events", cell: ({ gained_ids: ids }) => <EventLinks ids={ids} /> },
-        { header: "Removed events", cell: ({ lost_ids: ids }) => <EventLinks ids={ids} /> },
+        { header: "Added events", cell: ({ gained, gained_ids: ids }) => <EventLinks ids={ids} count={gained} /> },
+        { header: "Removed events", cell: ({ lost, lost_ids: ids }) => <EventLinks ids={ids} count={lost} /> },
       ]}
       empty={
         isOver ? (
@@ -63,7 +63,13 @@ function PartnerTable({ events: { partners }, isOver }: EventEffectProps): JSX.E
   );
 }
 
-function EventLinks({ ids }: { readonly ids: readonly string[] }): JSX.Element {
+interface EventLinksProps {
+  /** The first of them. */
+  readonly ids: readonly string[];
+  readonly count: number;
+}
+
+function EventLinks({ ids, count }: EventLinksProps): JSX.Element {
   return (
     <ul class="plain">
       {ids.map((id) => (
@@ -71,6 +77,7 @@ function EventLinks({ ids }: { readonly ids: readonly string[] }): JSX.Element {
           <Link to={pathTo("events", id)}>{id}</Link>
         </li>
       ))}
+      {count > ids.length && ids.length > 0 ? <li class="quiet">and {formatNumber(count - ids.length)} more</li> : null}
     </ul>
   );
 }

@@ -41,7 +41,7 @@ const moment = "a time like 2026-01-31T12:00:00.000Z";
 /** Members of the body, with what each must be. */
 const members = {
   resources: {
-    mustBe: `a list of at most ${resourcesMax} WebhookPartner, MetricCatalog and QueryClassQuota objects`,
+    mustBe: `a list of at most ${resourcesMax} WebhookPartner, MetricCatalog, QueryClassQuota and EventCatalog objects`,
     accepts: (value: unknown) => Array.isArray(value) && value.length <= resourcesMax,
   },
   manifests: {
@@ -109,14 +109,21 @@ function placed(resources: readonly unknown[]): readonly PlacedObject[] {
 
 /** @throws ApiError `invalid_request` when a document cannot be read */
 async function placedManifests(text: string): Promise<readonly PlacedObject[]> {
-  const { objects, problems } = await readManifests(text);
+  const { objects: all, problems } = await readManifests(text);
   rejectProblems(problems);
+  const objects = all.filter(({ value }) => !isSecret(value));
   if (objects.length > resourcesMax)
     rejectProblems([{ field: "manifests", code: "invalid", detail: `manifests must be ${members.resources.mustBe}` }]);
   return objects.map(({ value, lineOf }) => ({
     value,
     problemAt: (field, message) => manifestProblem(lineOf(field), field === "" ? message : `${field}: ${message}`),
   }));
+}
+
+/** Files of partners often contain their Secrets, as those of `docs/examples` do. A preview does not read them. */
+function isSecret(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Reflect.get(value, "kind") === "Secret" && Reflect.get(value, "apiVersion") === "v1";
 }
 
 /** Reads the objects of a YAML or JSON text as the commands do. The wait between documents lets others proceed. */

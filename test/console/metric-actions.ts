@@ -12,6 +12,8 @@ const quotaEdit = (name: string): string =>
   `apiVersion: heliograph.dev/v1alpha1\nkind: QueryClassQuota\nmetadata: { name: ${JSON.stringify(name)} }\n` +
   "spec: { class: C, limits: { maxSeries: 7 } }\n";
 
+const ownSecret = "apiVersion: v1\nkind: Secret\nmetadata: { name: key }\nstringData: { key: never-read }\n";
+
 /** What readers do on the pages of metrics, objectives, quotas and previews. */
 /** Columns of the legend that the screen has room for. */
 async function shownHeaders(page: Page): Promise<readonly string[]> {
@@ -348,7 +350,7 @@ export const metricActions: readonly PageAction[] = [
         .getByText(/line 1: .*kind Secret/u)
         .first()
         .waitFor();
-      await page.getByLabel("Edited resources, YAML").fill(quotaEdit("analytics"));
+      await page.getByLabel("Edited resources, YAML").fill(`${ownSecret}---\n${quotaEdit("analytics")}`);
       await page.getByRole("button", { name: "Preview" }).click();
       await page.getByText("limits.maxSeries").first().waitFor();
       await page.getByText("completed").first().waitFor();
