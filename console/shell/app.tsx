@@ -22,12 +22,19 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
     start,
     hasLeft: false,
   });
-  const again = current.start.kind === "signed-in" ? current.start.again : current.start;
+  const [rejected, setRejected] = useState<string | undefined>(undefined);
+  const signIn = current.start.kind === "signed-in" ? current.start.again : current.start;
+  const again = rejected === undefined || signIn.kind === "issuer" ? signIn : { ...signIn, rejected };
   const session = current.start.kind === "signed-in" ? current.start.session : undefined;
   const useToken = (token: string): void => {
+    setRejected(undefined);
     void openWithToken(token, 0).then((opened) => {
-      setCurrent({ start: { kind: "signed-in", session: opened, again }, hasLeft: false });
-      if (opened.id !== undefined) tellTabs("entered");
+      if ("rejected" in opened) {
+        setRejected(opened.rejected);
+        return;
+      }
+      setCurrent({ start: { kind: "signed-in", ...opened, again: withoutRejection(signIn) }, hasLeft: false });
+      if (opened.session.id !== undefined) tellTabs("entered");
     });
   };
   const leave = (): void => setCurrent({ start: again, hasLeft: true });
@@ -62,12 +69,18 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
               onLeave={leave}
             />
           ) : (
-            <SignInPage state={current.start} hasLeft={current.hasLeft} onToken={useToken} />
+            <SignInPage state={again} hasLeft={current.hasLeft} onToken={useToken} />
           )}
         </RouterProvider>
       </Announcer>
     </PreferencesProvider>
   );
+}
+
+function withoutRejection(signIn: SignedOut): SignedOut {
+  if (signIn.kind === "issuer") return signIn;
+  const { rejected: _rejected, ...rest } = signIn;
+  return rest;
 }
 
 /** Takes a token that is put into the address of an open page, as `heliograph open` does in a tab that is open. */

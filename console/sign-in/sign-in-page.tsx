@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { CodeBlock } from "../components/copy-button.tsx";
 import type { SignedOut } from "./start-session.ts";
 
@@ -52,7 +52,7 @@ function Way({ state, goesAlone, onToken }: WayProps): JSX.Element {
       <>
         <p>Run this command to open the console with a new token:</p>
         <CodeBlock text={state.command ?? "heliograph open"} what="the command" />
-        <TokenForm onToken={onToken} />
+        <TokenForm rejected={state.rejected} onToken={onToken} />
       </>
     );
   }
@@ -62,26 +62,38 @@ function Way({ state, goesAlone, onToken }: WayProps): JSX.Element {
         No issuer is configured for the console. Set <code>console.issuer</code> and <code>console.clientId</code> in
         the settings, or sign in with a token.
       </p>
-      <TokenForm onToken={onToken} />
+      <TokenForm rejected={state.rejected} onToken={onToken} />
     </>
   );
 }
 
+interface TokenFormProps extends Pick<SignInPageProps, "onToken"> {
+  /** Why the last token was not accepted. */
+  readonly rejected: string | undefined;
+}
+
 /** Takes a token from elsewhere. One that this program cannot bind to a key stays in the memory of the tab. */
-function TokenForm({ onToken }: Pick<SignInPageProps, "onToken">): JSX.Element {
+function TokenForm({ rejected, onToken }: TokenFormProps): JSX.Element {
   const [token, setToken] = useState("");
+  const id = useId();
   const use = (event: SubmitEvent): void => {
     event.preventDefault();
     if (token.trim() !== "") onToken(token.trim());
   };
   return (
     <form class="confirm" onSubmit={use}>
+      {rejected === undefined ? null : (
+        <p id={id} class="notice bad" role="alert">
+          The server rejected the token: {rejected}
+        </p>
+      )}
       <label>
         <span>Token</span>
         <input
           type="password"
           autoComplete="off"
           maxLength={tokenLengthMax}
+          {...(rejected === undefined ? {} : { "aria-invalid": true, "aria-describedby": id })}
           value={token}
           onInput={(event) => setToken(event.currentTarget.value)}
         />

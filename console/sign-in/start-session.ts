@@ -13,11 +13,13 @@ export type SignedOut =
   /** There is an issuer to go to. `reason` says why the way there is not taken without a click. */
   | { readonly kind: "issuer"; readonly reason?: string; readonly signIn: (returnTo: string) => Promise<void> }
   /** The program on this machine: a command makes the token. */
-  | { readonly kind: "local"; readonly command: string | null }
-  /** The installation names no issuer for the console. */
-  | { readonly kind: "unset" };
+  | { readonly kind: "local"; readonly command: string | null; readonly rejected?: string }
+  /** The installation names no issuer for the console. `rejected` says why the last token was not accepted. */
+  | { readonly kind: "unset"; readonly rejected?: string };
 
 const configMsMax = 15_000;
+/** Longest foreign text that is shown. */
+const reasonLengthMax = 300;
 /** A smaller difference is the time that the response took. */
 const skewSecondsMin = 5;
 
@@ -39,16 +41,33 @@ export async function startSession(): Promise<Start> {
     });
   }
   const again: SignedOut = config.is_local ? { kind: "local", command: config.open_command } : { kind: "unset" };
-  if (config.is_local && token !== undefined)
-    return { kind: "signed-in", session: await openWithToken(token, skewSeconds), again };
-  return storedStart(again);
+  if (!config.is_local || token === undefined) return storedStart(again);
+  const opened = await openWithToken(token, skewSeconds);
+  return "session" in opened ? { kind: "signed-in", ...opened, again } : { ...again, ...opened };
 }
 
-/** A session with a token that a person gave: bound to a key and stored if the program can bind it. */
-export async function openWithToken(token: string, clockSkewSeconds: number): Promise<Session> {
+/** A session, or why the server rejects the token for it. */
+type Opened = { readonly session: Session } | { readonly rejected: string };
+
+/**
+ * A session with a token that a person gave: bound to a key and stored if the program can bind it. Any other token is
+ * tried first, so that a wrong one does not open pages that then fail.
+ */
+export async function openWithToken(token: string, clockSkewSeconds: number): Promise<Opened> {
   const { startBoundSession } = await import("./start-bound-session.ts");
   const bound = await startBoundSession(token, clockSkewSeconds).catch(() => undefined);
-  return bound ?? createTokenSession(token);
+  if (bound !== undefined) return { session: bound };
+  const session = createTokenSession(token);
+  const rejected = await rejectionOf(session);
+  return rejected === undefined ? { session } : { rejected };
+}
+
+/** Why the server rejects a token; undefined if it does not, and without a response: the pages say why then. */
+async function rejectionOf({ send }: Session): Promise<string | undefined> {
+  const response = await send("/v1/me", { signal: AbortSignal.timeout(configMsMax) }).catch(() => undefined);
+  if (response?.status !== 401) return undefined;
+  const { detail } = (await response.json().catch(() => ({}))) as { readonly detail?: unknown };
+  return typeof detail === "string" ? detail.slice(0, reasonLengthMax) : "It is invalid or has expired.";
 }
 
 /** The session that this browser stores, else what to do without one. */
@@ -79,7 +98,7 @@ async function startAtIssuer(client: IssuerClient): Promise<Start> {
 function reasonOf(error: unknown): string {
   const { error_description: description, message } = error as { error_description?: unknown; message?: unknown };
   const text = typeof description === "string" && description !== "" ? description : String(message ?? error);
-  return `The issuer did not sign you in: ${text.slice(0, 300)}`;
+  return `The issuer did not sign you in: ${text.slice(0, reasonLengthMax)}`;
 }
 
 async function readConfig(): Promise<{ readonly config: ConsoleConfig; readonly skewSeconds: number }> {

@@ -5,8 +5,35 @@ import { see, type ConsoleVisitor, type PageAction } from "./console-visitor.ts"
 export const shellActions: readonly PageAction[] = [
   { name: "opens the console over plain HTTP signs in by a token, and copies", run: copyOverPlainHttp },
   { name: "searches an event by its id, and a partner and an event type by a part of their names", run: search },
+  { name: "signs in by a wrong token sees why on the sign-in page, and then by a valid one", run: signInWrongly },
   { name: "chooses local time still has it after a reload", run: chooseZone },
 ];
+
+async function signInWrongly({ installation, open }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  // The program of this suite has an issuer, so it shows a form for tokens only without one.
+  await page.route("**/console/config.json", async (route) => {
+    const response = await route.fetch();
+    const config = (await response.json()) as object;
+    await route.fulfill({ response, json: { ...config, issuer: null, client_id: null } });
+  });
+  const rejected = page.getByRole("alert").filter({ hasText: "The server rejected the token: " });
+  await page.goto(`${installation.url}/console/events#token=not-a-token`);
+  await rejected.waitFor();
+  await see(tab, "Sign in", []);
+  expect(await page.getByRole("navigation").count()).toBe(0);
+  expect(await tab.audit()).toEqual([]);
+  const token = page.getByLabel("Token");
+  await token.fill("another.wrong.token");
+  await token.press("Enter");
+  await rejected.waitFor();
+  expect(await token.getAttribute("aria-invalid")).toBe("true");
+  await token.fill(await installation.token("admin"));
+  await token.press("Enter");
+  await see(tab, "Events", [installation.events.rejected]);
+  expect(await rejected.count()).toBe(0);
+}
 
 async function search({ installation, open, visit }: ConsoleVisitor): Promise<void> {
   const tab = await open();

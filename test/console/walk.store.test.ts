@@ -115,15 +115,22 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
       await tab.close();
     });
 
-    test("with a token that the server refuses says so and stays, until another one is given", async () => {
+    test("with a token that the server rejects later says so and stays, until another one is given", async () => {
       const tab = await used.visitor.open();
-      await tab.page.goto(`${used.installation.url}/console/#token=nothing`);
-      await tab.page.getByText("The server no longer accepts your token").waitFor();
-      expect(tab.page.url()).toBe(`${used.installation.url}/console/`);
-      await tab.page.getByLabel("Token").fill(await used.installation.token("metrics"));
-      await tab.page.getByRole("button", { name: "Sign in with the token" }).click();
-      await see(tab, "Home", ["metrics-desk"]);
-      expect(await tab.page.getByText("The server no longer accepts your token").count()).toBe(0);
+      const { page } = tab;
+      const isUsage = ({ pathname }: URL): boolean => pathname === "/v1/metrics/usage";
+      const rejected = { title: "Token invalid", status: 401, detail: "It has ended.", code: "token_invalid" };
+      await page.route(isUsage, (route) => route.fulfill({ status: 401, json: rejected }));
+      await page.goto(await used.installation.address("/usage", "admin"));
+      await page.getByText("The server no longer accepts your token").waitFor();
+      await page.getByLabel("Token").fill("nothing");
+      await page.getByRole("button", { name: "Sign in with the token" }).click();
+      await page.getByText("The server rejected the token: ").waitFor();
+      await page.unroute(isUsage);
+      await page.getByLabel("Token").fill(await used.installation.token("metrics"));
+      await page.getByRole("button", { name: "Sign in with the token" }).click();
+      await see(tab, "Usage", ["metrics-desk"]);
+      expect(await page.getByText(/The server (?:no longer accepts|rejected)/u).count()).toBe(0);
       expect(tab.faults).toEqual([]);
       await tab.close();
     });
