@@ -1,7 +1,12 @@
-import type { JSX } from "preact";
+import type { PartnerSummary } from "../../api/partners.ts";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { ListPage } from "../api/types.ts";
 import { usePartnerNames } from "../api/use-partner-names.ts";
+import { useRead } from "../api/use-read.ts";
 import { Link, useQueryState } from "../router/router.tsx";
+import { Empty } from "./empty.tsx";
+import { Reading } from "./reading.tsx";
 
 /** A filter of a list: a parameter of the address. */
 export interface FilterField {
@@ -19,8 +24,63 @@ export const partnerField: FilterField = {
   name: "partner",
   label: "Partner",
   kind: "partner",
-  placeholder: "namespace/name",
+  placeholder: "namespace/name or a part",
 };
+
+/** The value of the filter by partner if it cannot be a complete name, `namespace/name`; undefined otherwise. */
+export function partOfPartner(query: URLSearchParams): string | undefined {
+  const value = query.get(partnerField.name) ?? "";
+  return value === "" || value.includes("/") ? undefined : value;
+}
+
+interface PartnerMatchProps {
+  /** The list, which needs a complete name. */
+  readonly children: ComponentChildren;
+}
+
+/** A list, or the partners to choose from while its filter has a part of a name. The only one is chosen at once. */
+export function PartnerMatch({ children }: PartnerMatchProps): JSX.Element {
+  const part = partOfPartner(useQueryState().query);
+  return part === undefined ? <>{children}</> : <PartnerChoice part={part} />;
+}
+
+const choicesMax = 20;
+
+function PartnerChoice({ part }: { readonly part: string }): JSX.Element {
+  const state = useQueryState();
+  const query = new URLSearchParams({ search: part, limit: String(choicesMax) });
+  const read = useRead<ListPage<PartnerSummary>>(`/webhooks/partners?${query.toString()}`);
+  const found = read.isStale ? undefined : read.data?.data;
+  const only = found?.length === 1 ? found[0]?.partner : undefined;
+  useEffect(() => {
+    if (only !== undefined) state.set({ partner: only, cursor: null }, true);
+  }, [only]);
+  return (
+    <Reading read={read} what="the partners" lines={4}>
+      {({ data, meta }) =>
+        data.length === 0 ? (
+          <Empty
+            title="No partner matches"
+            why={`No partner that your token may see has ${part} in its name.`}
+            next={<Link to={state.to({ partner: null, cursor: null })}>Show all partners</Link>}
+          />
+        ) : (
+          <nav class="notice" aria-label="Matching partners">
+            <p class="notice-title">Choose a partner</p>
+            <ul class="plain">
+              {data.map(({ partner }) => (
+                <li key={partner}>
+                  <Link to={state.to({ partner, cursor: null })}>{partner}</Link>
+                </li>
+              ))}
+            </ul>
+            {meta.cursor === null ? null : <p>These are the first {choicesMax}. Enter more of the name.</p>}
+          </nav>
+        )
+      }
+    </Reading>
+  );
+}
 
 interface FilterFormProps {
   readonly fields: readonly FilterField[];

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Link, useQueryState } from "../router/router.tsx";
-import { inputTime, parseInputTime } from "./format.ts";
+import { inputTime, parseInputTime, type TimeZone } from "./format.ts";
 import { readLinkTime } from "../router/link-time.ts";
 import { usePreferences } from "./preferences.tsx";
 import { useEscape } from "./panel.tsx";
@@ -124,46 +124,91 @@ interface CustomRangeProps {
 function CustomRange({ range: current, hasClick, onClose }: CustomRangeProps): JSX.Element {
   const state = useQueryState();
   const { zone } = usePreferences();
+  const form = useEscape<HTMLFormElement>(onClose);
+  const start = useRef<HTMLInputElement>(null);
+  const end = useRef<HTMLInputElement>(null);
   const apply = (event: SubmitEvent): void => {
     event.preventDefault();
-    const values = new FormData(event.currentTarget as HTMLFormElement);
-    const time = (name: string): string | null => {
-      const value = values.get(name);
-      return typeof value === "string" ? parseInputTime(value, zone) : null;
-    };
-    state.set({ range: null, from: time("from"), to: time("to"), cursor: null, page: null });
+    const [from, to] = [start.current, end.current];
+    if (from === null || to === null) return;
+    const nowMs = Date.now();
+    const [first, last] = [typedTime(from.value, zone, nowMs), typedTime(to.value, zone, nowMs, true)];
+    from.setCustomValidity(faultOf(first, last));
+    to.setCustomValidity(faultOf(last));
+    if (form.current?.reportValidity() !== true) return;
+    const range = { from: first?.text ?? null, to: last?.text ?? null };
+    state.set({ range: null, ...range, cursor: null, page: null });
   };
-  const start = useRef<HTMLInputElement>(null);
   // A preset ends now, which must not overwrite what somebody types. Without an end, the range continues to now.
   const [range] = useState({ ...current, to: state.get("to") === "" ? "" : current.to });
-  const panel = useEscape<HTMLFormElement>(onClose);
-  const zoneLabel = zone === "utc" ? "UTC" : localZone();
   useEffect(() => {
     if (hasClick.current) start.current?.focus();
     hasClick.current = false;
   }, [hasClick]);
-  const input = (name: "from" | "to", label: string): JSX.Element => (
+  const zoneName = zone === "utc" ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const input = (name: "from" | "to", label: string, placeholder: string): JSX.Element => (
     <label>
-      <span>{label}</span>
+      <span>{`${label} (${zoneName})`}</span>
       <input
-        {...(name === "from" ? { ref: start } : {})}
-        type="datetime-local"
-        step={1}
+        ref={name === "from" ? start : end}
+        type="text"
+        autoComplete="off"
+        spellcheck={false}
+        maxLength={timeLengthMax}
         name={name}
-        defaultValue={inputTime(range[name], zone)}
+        placeholder={placeholder}
+        defaultValue={shownTime(range[name], zone)}
+        onInput={({ currentTarget: field }) => field.setCustomValidity("")}
       />
     </label>
   );
   return (
-    <form ref={panel} class="custom-range" onSubmit={apply}>
-      {input("from", `From (${zoneLabel})`)}
-      {input("to", `To (${zoneLabel}; empty: now)`)}
+    <form ref={form} class="custom-range" noValidate onSubmit={apply}>
+      {input("from", "From", "2026-01-31 14:05 or now-2h")}
+      {input("to", "To", "now")}
       <button type="submit">Apply</button>
     </form>
   );
 }
 
-/** Name of the browser's time zone, such as `Europe/Berlin`. */
-function localZone(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+const timeLengthMax = 64;
+
+/** A time of an address in the format of every page, without its zone; a text that is no time as it is. */
+function shownTime(at: string, zone: TimeZone): string {
+  const shown = inputTime(at, zone);
+  return shown === "" ? at : shown.replace("T", " ");
+}
+
+/** A time that was typed. */
+interface TypedTime {
+  /** For the address; null for an empty field. */
+  readonly text: string | null;
+  readonly ms: number;
+}
+
+/**
+ * Reads a time: as pages show it, of the zone that they show unless it has one of its own; or relative to now, which
+ * stays relative. An empty field is no bound. Undefined for other text.
+ */
+export function typedTime(typed: string, zone: TimeZone, nowMs: number, isEnd = false): TypedTime | undefined {
+  const text = typed.trim();
+  if (text === "") return { text: null, ms: isEnd ? nowMs : Number.NEGATIVE_INFINITY };
+  const inZone = zonelessTime.test(text) ? parseInputTime(zonelessText(text), zone) : null;
+  if (inZone !== null) return { text: inZone, ms: Date.parse(inZone) };
+  const ms = readLinkTime(text, nowMs, isEnd);
+  if (ms === undefined) return undefined;
+  return { text: text.startsWith("now") ? text : new Date(ms).toISOString(), ms };
+}
+
+const zonelessTime = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?$/u;
+
+/** With a time of day: a date alone is midnight in the zone. */
+function zonelessText(text: string): string {
+  return text.includes(":") ? text.replace(" ", "T") : `${text}T00:00`;
+}
+
+/** What is wrong with a field; empty if nothing is. @param end the time has to be before it */
+function faultOf(time: TypedTime | undefined, end?: TypedTime): string {
+  if (time === undefined) return "Enter a time such as 2026-01-31 14:05, now-2h or now/d.";
+  return end !== undefined && time.ms >= end.ms ? "From must be before To." : "";
 }

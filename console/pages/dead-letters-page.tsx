@@ -11,7 +11,7 @@ import { StartReplay } from "../webhooks/start-replay.tsx";
 import { Badge } from "../components/badge.tsx";
 import { DataTable, type Column } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
-import { FilterForm, partnerField, type FilterField } from "../components/filter-form.tsx";
+import { FilterForm, partnerField, PartnerMatch, partOfPartner, type FilterField } from "../components/filter-form.tsx";
 import { formatCount, formatNumber, formatWord } from "../components/format.ts";
 import { hasTimeRange, TimeRangePicker, timeRangeOf } from "../components/time-range.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
@@ -47,7 +47,8 @@ export function DeadLettersPage(): JSX.Element {
   const filters = useFilters();
   const query = new URLSearchParams({ order: "desc", limit: String(pageItems) });
   const path = `/webhooks/dead-letters${changedQuery(query, { ...filters, cursor: state.get("cursor") })}`;
-  const read = useRead<ListPage<DeadLetter>>(path);
+  const isPart = partOfPartner(state.query) !== undefined;
+  const read = useRead<ListPage<DeadLetter>>(isPart ? undefined : path);
   const mayAck = mayUse(me, ["webhooks:ack"]);
   const toggle = (ids: readonly string[], isOn: boolean): void => {
     const others = [...selected].filter((id) => !ids.includes(id));
@@ -64,10 +65,10 @@ export function DeadLettersPage(): JSX.Element {
         </button>
       }
     >
-      <DeadLetterCountsSection filters={filters} turnMs={read.atMs} />
+      {isPart ? null : <DeadLetterCountsSection filters={filters} turnMs={read.atMs} />}
       <Section
         title="Dead letters, newest first"
-        actions={<BulkButtons selected={selected} filters={filters} onChoose={setBulk} />}
+        actions={isPart ? undefined : <BulkButtons selected={selected} filters={filters} onChoose={setBulk} />}
       >
         <TimeRangePicker standard="all" />
         <FilterForm fields={fields} />
@@ -82,24 +83,26 @@ export function DeadLettersPage(): JSX.Element {
             onClose={() => setAcked(undefined)}
           />
         )}
-        <Reading read={read} what="the dead letters" lines={12}>
-          {({ data, meta }) => (
-            <>
-              <SelectPage letters={data} selected={selected} toggle={toggle} />
-              <div class="letter-rows">
-                <DataTable
-                  caption="Dead letters"
-                  isCards
-                  columns={shown}
-                  rows={data}
-                  rowKey={({ tenant, event_id, partner, ended_at }) => `${tenant} ${event_id} ${partner} ${ended_at}`}
-                  empty={<NoDeadLetters isFiltered={Object.keys(filters).length > 0} />}
-                />
-              </div>
-              <Pager cursor={meta.cursor} />
-            </>
-          )}
-        </Reading>
+        <PartnerMatch>
+          <Reading read={read} what="the dead letters" lines={12}>
+            {({ data, meta }) => (
+              <>
+                <SelectPage letters={data} selected={selected} toggle={toggle} />
+                <div class="letter-rows">
+                  <DataTable
+                    caption="Dead letters"
+                    isCards
+                    columns={shown}
+                    rows={data}
+                    rowKey={({ tenant, event_id, partner, ended_at }) => `${tenant} ${event_id} ${partner} ${ended_at}`}
+                    empty={<NoDeadLetters isFiltered={Object.keys(filters).length > 0} />}
+                  />
+                </div>
+                <Pager cursor={meta.cursor} />
+              </>
+            )}
+          </Reading>
+        </PartnerMatch>
       </Section>
     </Page>
   );

@@ -21,6 +21,7 @@ import {
   rangeText,
   windowOf,
 } from "../events/event-filters.ts";
+import { PartnerMatch, partOfPartner } from "../components/filter-form.tsx";
 import { EventTable } from "../events/event-table.tsx";
 import { FilterBar } from "../events/filter-bar.tsx";
 import { useKnownValues } from "../events/use-known-values.ts";
@@ -43,7 +44,8 @@ export function EventsPage(): JSX.Element {
   const filters = useMemo(() => filtersOf(new URLSearchParams(range), nowMs), [range, nowMs]);
   const cursor = state.get("cursor");
   const isFollowing = state.get("follow") === "1" && cursor === "";
-  const events = useLiveEvents(filters, cursor, isFollowing);
+  const isPart = partOfPartner(state.query) !== undefined;
+  const events = useLiveEvents(filters, isPart ? undefined : cursor, isFollowing);
   const { read, rows } = events;
   const known = useKnownValues(rows);
   const refresh = (): void => {
@@ -76,19 +78,23 @@ export function EventsPage(): JSX.Element {
       }
     >
       <FilterBar known={known} />
-      {isReplaying ? <ReplayMatches key={range} filters={filters} onClose={() => setReplaying(false)} /> : null}
+      {isReplaying && !isPart ? (
+        <ReplayMatches key={range} filters={filters} onClose={() => setReplaying(false)} />
+      ) : null}
       {events.follow.problem === undefined ? null : <ProblemNotice problem={events.follow.problem} />}
-      <Reading read={read} what="the events" lines={16}>
-        {({ meta }) => (
-          <>
-            {meta.complete === false ? (
-              <p class="notice warn">The index of this pod starts later. Older events may be missing.</p>
-            ) : null}
-            <EventTable rows={rows} isFiltered={Object.keys(filters).length > 0} hasMore={meta.cursor !== null} />
-            <Pager cursor={meta.cursor} />
-          </>
-        )}
-      </Reading>
+      <PartnerMatch>
+        <Reading read={read} what="the events" lines={16}>
+          {({ meta }) => (
+            <>
+              {meta.complete === false ? (
+                <p class="notice warn">The index of this pod starts later. Older events may be missing.</p>
+              ) : null}
+              <EventTable rows={rows} isFiltered={Object.keys(filters).length > 0} hasMore={meta.cursor !== null} />
+              <Pager cursor={meta.cursor} />
+            </>
+          )}
+        </Reading>
+      </PartnerMatch>
     </Page>
   );
 }
@@ -193,9 +199,9 @@ interface LiveEvents {
 const everySeconds = 10;
 const newRowsMax = 500;
 
-/** Reads a page of events, and follows the newest ones when asked. */
-function useLiveEvents(filters: EventFilters, cursor: string, isFollowing: boolean): LiveEvents {
-  const path = eventsPath(filters, cursor);
+/** Reads a page of events, and follows the newest ones. @param cursor of the page; undefined reads nothing */
+function useLiveEvents(filters: EventFilters, cursor: string | undefined, isFollowing: boolean): LiveEvents {
+  const path = cursor === undefined ? undefined : eventsPath(filters, cursor);
   const read = useRead<EventPage>(path, isFollowing ? { everySeconds } : {});
   const [fresh, setFresh] = useState<readonly EventSummary[]>([]);
   const [start, setStart] = useState<{ readonly path: string; readonly from: string } | undefined>(undefined);
@@ -206,12 +212,12 @@ function useLiveEvents(filters: EventFilters, cursor: string, isFollowing: boole
   }, [path, isFollowing]);
   useEffect(() => {
     // The first cursor stays: a poll continues from its last response.
-    if (isFollowing && newest !== undefined)
+    if (isFollowing && newest !== undefined && path !== undefined)
       setStart((before) => (before?.path === path ? before : { path, from: newest }));
   }, [path, isFollowing, newest]);
   const follow = useFollow<EventSummary>({
     pathAt: (at) => followPath(filters, at),
-    from: isFollowing && start?.path === path ? start.from : undefined,
+    from: isFollowing && start !== undefined && start.path === path ? start.from : undefined,
     onItems: (items) => setFresh((before) => mergedRows(items.toReversed(), before).slice(0, newRowsMax)),
   });
   return { read, follow, rows: mergedRows(fresh, read.data?.data ?? []) };

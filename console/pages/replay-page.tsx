@@ -1,5 +1,5 @@
-import type { Replay } from "../../api/replays.ts";
-import type { JSX } from "preact";
+import type { Replay, ReplaySummary } from "../../api/replays.ts";
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import { useRead } from "../api/use-read.ts";
@@ -7,7 +7,10 @@ import { useSend } from "../api/use-send.ts";
 import type { PageProps } from "../page-entry.ts";
 import { Badge } from "../components/badge.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
-import { formatNumber } from "../components/format.ts";
+import { formatNumber, formatWord } from "../components/format.ts";
+import { useFormatTime } from "../components/preferences.tsx";
+import { PartnerLink } from "../webhooks/links.tsx";
+import { windowWords } from "./replays-page.tsx";
 import { Facts } from "../components/data-table.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Page, Section } from "../components/page.tsx";
@@ -20,17 +23,26 @@ import { Link } from "../router/router.tsx";
 const everySecondsRunning = 1;
 const everySecondsOver = 30;
 
-/** One replay with its progress; it can be cancelled while it publishes. */
+/** Servers of earlier versions return the progress only. */
+type ReplayDetail = Replay & Partial<ReplaySummary>;
+
+const titles: Readonly<Record<ReplaySummary["kind"], string>> = {
+  replay: "Replay",
+  redrive: "Redrive",
+  acknowledge: "Acknowledgement",
+};
+
+/** One replay: what it sends, for whom, and its progress; it can be cancelled while it publishes. */
 export function ReplayPage({ parameters }: PageProps): JSX.Element {
   const { id = "" } = parameters;
   const [isOn, setOn] = useState(true);
   const path = `/webhooks${pathTo("replay", id)}`;
-  const read = useRead<Replay>(path, { everySeconds: isOn ? everySecondsRunning : everySecondsOver });
+  const read = useRead<ReplayDetail>(path, { everySeconds: isOn ? everySecondsRunning : everySecondsOver });
   const goesOn = read.data === undefined ? true : isGoingOn(read.data);
   if (goesOn !== isOn) setOn(goesOn);
   return (
     <Page
-      title={`${read.data?.acknowledged === undefined ? "Replay" : "Acknowledgement"} ${id}`}
+      title={`${titles[read.data?.kind ?? (read.data?.acknowledged === undefined ? "replay" : "acknowledge")]} ${id}`}
       actions={
         <>
           <CopyButton text={id} what="the replay id" />
@@ -42,6 +54,7 @@ export function ReplayPage({ parameters }: PageProps): JSX.Element {
         {(replay) => (
           <>
             <Cancel path={path} replay={replay} onDone={read.refresh} />
+            <Request replay={replay} />
             <Section title="Progress">
               <Progress replay={replay} />
               <ReplayFacts replay={replay} />
@@ -53,14 +66,60 @@ export function ReplayPage({ parameters }: PageProps): JSX.Element {
   );
 }
 
+/** What was requested, and by whom. */
+function Request({ replay }: { readonly replay: ReplayDetail }): JSX.Element {
+  const formatTime = useFormatTime();
+  const at = <Timestamp at={replay.created_at} shows="both" />;
+  const { kind, filter } = replay;
+  if (kind === undefined || filter === undefined) return <Facts facts={[["Requested", at]]} />;
+  return (
+    <Facts
+      facts={[
+        ["Requested by", replay.requested_by ?? "not known"],
+        ["Requested", at],
+        ["Partners", filter.partners.length === 0 ? "all that match" : <PartnerLinks partners={filter.partners} />],
+        ...selectionFacts({ ...replay, kind, filter }, formatTime),
+      ]}
+    />
+  );
+}
+
+type Selection = Pick<ReplaySummary, "kind" | "filter"> & ReplayDetail;
+
+function selectionFacts(
+  { kind, filter: { types, only_failed: onlyFailed }, window = null, event_ids: ids = null, reason }: Selection,
+  formatTime: (at: string) => string,
+): readonly (readonly [name: string, value: ComponentChildren | undefined])[] {
+  const isReplay = kind === "replay";
+  const states = onlyFailed ? "failed ones only" : "delivered ones too";
+  return [
+    ["Event types", types.length === 0 ? "all" : <code key="types">{types.join(", ")}</code>],
+    ["Selected ids", ids === null ? undefined : formatNumber(ids)],
+    [isReplay ? "Accepted" : "Ended", window === null ? undefined : windowWords(window, formatTime)],
+    ["Reason", reason === undefined ? undefined : formatWord(reason)],
+    ["Deliveries", isReplay ? states : undefined],
+  ];
+}
+
+function PartnerLinks({ partners }: { readonly partners: readonly string[] }): JSX.Element {
+  return (
+    <ul class="plain">
+      {partners.map((partner) => (
+        <li key={partner}>
+          <PartnerLink partner={partner} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function ReplayFacts({ replay }: { readonly replay: Replay }): JSX.Element {
-  const { status, created_at, matched, in_progress, too_old, missing, published, delivered, failed, detail } = replay;
+  const { status, matched, in_progress, too_old, missing, published, delivered, failed, detail } = replay;
   if (replay.acknowledged !== undefined)
     return (
       <Facts
         facts={[
           ["Status", <Badge key="status" state={status} />],
-          ["Requested", <Timestamp key="asked" at={created_at} />],
           ["Matching dead letters", formatNumber(matched)],
           ["Acknowledged", formatNumber(replay.acknowledged)],
           ["Detail", detail ?? undefined],
@@ -71,7 +130,6 @@ function ReplayFacts({ replay }: { readonly replay: Replay }): JSX.Element {
     <Facts
       facts={[
         ["Status", <Badge key="status" state={status} />],
-        ["Requested", <Timestamp key="asked" at={created_at} />],
         ["Matching deliveries", formatNumber(matched)],
         ["Published", formatNumber(published)],
         ["Delivered", formatNumber(delivered)],

@@ -5,7 +5,7 @@ import { useRead } from "../api/use-read.ts";
 import { Badge } from "../components/badge.tsx";
 import { type Column, DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
-import { FilterForm, partnerField } from "../components/filter-form.tsx";
+import { FilterForm, partnerField, PartnerMatch, partOfPartner } from "../components/filter-form.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Page } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
@@ -27,36 +27,39 @@ export function ReplaysPage(): JSX.Element {
     cursor: state.get("cursor"),
     partner: state.get("partner"),
   });
-  const read = useRead<ListPage<ReplaySummary>>(`/webhooks/replay${query}`, { everySeconds });
+  const isPart = partOfPartner(state.query) !== undefined;
+  const read = useRead<ListPage<ReplaySummary>>(isPart ? undefined : `/webhooks/replay${query}`, { everySeconds });
   return (
     <Page title="Replays" lead="Replays, redrives and acknowledgements, newest first.">
       <FilterForm fields={[partnerField]} />
-      <Reading read={read} what="the replays" lines={10}>
-        {({ data, meta }) => (
-          <>
-            <DataTable
-              caption="Replays"
-              isCards
-              look="replay-rows"
-              columns={columns}
-              rows={data}
-              rowKey={({ replay_id }) => replay_id}
-              empty={
-                <Empty
-                  title="No replays"
-                  why={
-                    state.get("partner") === ""
-                      ? "Nobody started a replay within the partners and tenants of your token."
-                      : "No replay sends to this partner."
-                  }
-                  next={<Link to="/events">Filter events to replay</Link>}
-                />
-              }
-            />
-            <Pager cursor={meta.cursor} />
-          </>
-        )}
-      </Reading>
+      <PartnerMatch>
+        <Reading read={read} what="the replays" lines={10}>
+          {({ data, meta }) => (
+            <>
+              <DataTable
+                caption="Replays"
+                isCards
+                look="replay-rows"
+                columns={columns}
+                rows={data}
+                rowKey={({ replay_id }) => replay_id}
+                empty={
+                  <Empty
+                    title="No replays"
+                    why={
+                      state.get("partner") === ""
+                        ? "Nobody started a replay within the partners and tenants of your token."
+                        : "No replay sends to this partner."
+                    }
+                    next={<Link to="/events">Filter events to replay</Link>}
+                  />
+                }
+              />
+              <Pager cursor={meta.cursor} />
+            </>
+          )}
+        </Reading>
+      </PartnerMatch>
     </Page>
   );
 }
@@ -98,6 +101,10 @@ export function replaySelection(
   return parts.join(" ");
 }
 
-function windowWords({ from, to }: NonNullable<ReplaySummary["window"]>, formatTime: (at: string) => string): string {
+/** The time range of a replay in words. */
+export function windowWords(
+  { from, to }: NonNullable<ReplaySummary["window"]>,
+  formatTime: (at: string) => string,
+): string {
   return from === null ? `until ${formatTime(to)}` : `from ${formatTime(from)} to ${formatTime(to)}`;
 }

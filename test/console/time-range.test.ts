@@ -1,7 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { parseChoices } from "../../console/components/preferences.tsx";
 import { linkTime } from "../../console/router/link-time.ts";
-import { timeRangeOf } from "../../console/components/time-range.tsx";
+import { timeRangeOf, typedTime } from "../../console/components/time-range.tsx";
 import { usageRange } from "../../console/pages/usage-page.tsx";
 
 const nowMs = Date.parse("2026-01-31T12:00:00.000Z");
@@ -32,6 +32,40 @@ describe("timeRangeOf", () => {
 
   test("a page can have another default", () => {
     expect(timeRangeOf(new URLSearchParams(), nowMs, "1h")).toMatchObject({ from: "2026-01-31T11:00:00.000Z" });
+  });
+});
+
+describe("typedTime", () => {
+  const typed = (text: string, zone: "utc" | "local" = "utc", isEnd = false) => typedTime(text, zone, nowMs, isEnd);
+
+  test.each([
+    ["2026-01-31 10:00:05", "2026-01-31T10:00:05.000Z"],
+    ["2026-01-31T10:00", "2026-01-31T10:00:00.000Z"],
+    ["2026-01-31", "2026-01-31T00:00:00.000Z"],
+    [" 2026-01-31 10:00:00 +01:00 ", "2026-01-31T09:00:00.000Z"],
+    ["2026-01-31 10:00:00 UTC", "2026-01-31T10:00:00.000Z"],
+    ["1769853600", "2026-01-31T10:00:00.000Z"],
+    ["now-2h", "now-2h"],
+    ["", null],
+  ])("%j is %j of the address", (text, expected) => {
+    expect(typed(text)?.text).toBe(expected);
+  });
+
+  test("a time without a zone is of the zone that pages show", () => {
+    vi.stubEnv("TZ", "Asia/Kolkata");
+    expect(typed("2026-01-31 10:00", "local")?.text).toBe("2026-01-31T04:30:00.000Z");
+    expect(typed("2026-01-31", "local")?.text).toBe("2026-01-30T18:30:00.000Z");
+    expect(typed("2026-01-31 10:00:00 UTC", "local")?.text).toBe("2026-01-31T10:00:00.000Z");
+    vi.unstubAllEnvs();
+  });
+
+  test.each(["yesterday", "2026-13-31 10:00", "10:00", "now-"])("does not read %j", (text) => {
+    expect(typed(text)).toBeUndefined();
+  });
+
+  test("an empty start is before everything, and an empty end is now", () => {
+    expect(typed("")?.ms).toBe(Number.NEGATIVE_INFINITY);
+    expect(typed("", "utc", true)?.ms).toBe(nowMs);
   });
 });
 

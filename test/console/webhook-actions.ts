@@ -11,6 +11,7 @@ const foreign = "north-ledger";
 /** What readers do on the pages of partners, events, dead letters and replays. */
 export const webhookActions: readonly PageAction[] = [
   { name: "filters events by HTTP status has the filter in the address, which another tab opens", run: filterByStatus },
+  { name: "filters by a part of the name of a partner gets the only match, or a choice", run: filterByPart },
   { name: "types a time range keeps it while other filters apply", run: typeRange },
   { name: "opens the deliveries of an event has them in a link, failures first", run: openDeliveries },
   { name: "looks at events on a phone sees id, states and partner of each", run: readCards },
@@ -40,6 +41,35 @@ async function filterByStatus(visitor: ConsoleVisitor): Promise<void> {
   await see(tab, "Events", [installation.events.retried]);
 }
 
+async function filterByPart({ installation, open, visit }: ConsoleVisitor): Promise<void> {
+  const tab = await open();
+  const { page } = tab;
+  const { rejected } = installation.events;
+  const isAt = (path: string, partner: string) => (url: URL) =>
+    url.pathname === `/console${path}` && url.searchParams.get("partner") === partner;
+  for (const [path, heading] of [
+    ["/events", "Events"],
+    ["/dead-letters", "Dead letters"],
+    ["/replays", "Replays"],
+  ] as const) {
+    await visit(tab, { name: "list", path, heading, sees: [] });
+    const field = page.getByLabel("Partner", { exact: true });
+    await field.fill("north");
+    await field.press("Enter");
+    await page.waitForURL(isAt(path, "default/north-ledger"));
+    await field.fill("default");
+    await field.press("Enter");
+    const choice = page.getByRole("navigation", { name: "Matching partners" });
+    await choice.getByRole("link", { name: failing.partner }).waitFor();
+    expect(await tab.audit()).toEqual([]);
+    await choice.getByRole("link", { name: "default/north-ledger" }).click();
+    await page.waitForURL(isAt(path, "default/north-ledger"));
+    await choice.waitFor({ state: "detached" });
+  }
+  await visit(tab, { name: "events", path: "/events?partner=nobody", heading: "Events", sees: ["No partner matches"] });
+  await visit(tab, { name: "events", path: "/events?partner=north", heading: "Events", sees: [rejected] });
+}
+
 async function typeRange({ open, visit, installation }: ConsoleVisitor): Promise<void> {
   const tab = await open();
   const { page } = tab;
@@ -53,18 +83,27 @@ async function typeRange({ open, visit, installation }: ConsoleVisitor): Promise
   await custom.click();
   const from = page.getByLabel("From (UTC)");
   expect(await from.evaluate((element) => element === document.activeElement)).toBe(true);
-  expect(await page.getByLabel("To (UTC; empty: now)").inputValue()).toBe("");
+  expect(await page.getByLabel("To (UTC)").inputValue()).toBe("");
   await page.keyboard.press("Escape");
   await from.waitFor({ state: "detached" });
   expect(await page.locator(".time-range .choice:is(.current, [aria-current])").allInnerTexts()).toEqual(["24 h"]);
   await custom.click();
-  await from.fill("2020-01-31T10:00:05");
+  // A range that ends before it starts, and a text that is no time, are not applied.
+  await page.getByLabel("To (UTC)").fill("2020-01-31");
+  for (const text of ["2020-01-31 10:00:05", "yesterday"]) {
+    await from.fill(text);
+    await from.press("Enter");
+    expect(await from.evaluate((field) => (field as HTMLInputElement).validationMessage)).not.toBe("");
+    expect(page.url()).not.toContain("from=");
+  }
+  await page.getByLabel("To (UTC)").fill("");
+  await from.fill("2020-01-31 10:00:05");
   // Another filter renders the page anew, and neither takes the focus back nor changes the range.
   await page.getByLabel("State").selectOption("failed");
   await page.waitForURL(/state=failed/u);
   await page.getByLabel("Partner", { exact: true }).fill("default/north-ledger");
   await page.locator(".event-row").nth(1).waitFor({ state: "detached" });
-  expect(await from.inputValue()).toBe("2020-01-31T10:00:05");
+  expect(await from.inputValue()).toBe("2020-01-31 10:00:05");
   expect(await page.getByLabel("Partner", { exact: true }).inputValue()).toBe("default/north-ledger");
   await from.press("Enter");
   await page.waitForURL((url) => url.searchParams.get("from") === "2020-01-31T10:00:05.000Z");
@@ -192,6 +231,9 @@ async function replayMatches({ installation, open, visit }: ConsoleVisitor): Pro
   await page.getByText("0 delivered, 1 failed of 1").waitFor();
   await page.getByText("completed").waitFor();
   expect(await tab.audit()).toEqual([]);
+  // Who requested what.
+  for (const fact of [/^Requested by\s*admin$/u, /^Event types\s*all$/u, /^Deliveries\s*failed ones only$/u])
+    await page.locator(".facts > div").filter({ hasText: fact }).waitFor();
   await page.getByRole("link", { name: "All replays" }).click();
   await see(tab, "Replays", ["admin", "deliveries of 1 event only failed ones"]);
   expect(await tab.audit()).toEqual([]);
@@ -259,6 +301,11 @@ async function endDeadLetters({ installation, open, visit }: ConsoleVisitor): Pr
   await page.getByRole("button", { name: "Redrive 1 selected" }).click();
   await page.getByRole("button", { name: "Redrive 1 dead letter" }).click();
   await page.getByText("0 delivered, 1 failed of 1").waitFor();
+  await page.getByRole("heading", { level: 1, name: /^Redrive / }).waitFor();
+  await page
+    .locator(".facts > div")
+    .filter({ hasText: /^Selected ids\s*1$/u })
+    .waitFor();
   await visit(tab, { name: "dead-letters", path: "/dead-letters", heading: "Dead letters", sees });
   await page
     .getByRole("button", { name: `Acknowledge ${rejected} for default/north-ledger` })
