@@ -93,7 +93,8 @@ async function typeRange({ open, visit, installation }: ConsoleVisitor): Promise
   for (const text of ["2020-01-31 10:00:05", "yesterday"]) {
     await from.fill(text);
     await from.press("Enter");
-    expect(await from.evaluate((field) => (field as HTMLInputElement).validationMessage)).not.toBe("");
+    const fault = (): Promise<string> => from.evaluate((field) => (field as HTMLInputElement).validationMessage);
+    await expect.poll(fault).not.toBe("");
     expect(page.url()).not.toContain("from=");
   }
   await page.getByLabel("To (UTC)").fill("");
