@@ -66,7 +66,8 @@ describe("manifests of a preview", () => {
     expect(all).toMatch(/^kind: Secret$/mu);
     const kinds = [...all.matchAll(/^kind: (\w+)$/gmu)].map(([, kind]) => kind).filter((kind) => kind !== "Secret");
     const names = await namesOf(all);
-    expect(names.map((name) => name.split("/")[0]).toSorted()).toEqual(kinds.toSorted());
+    expect(Map.groupBy(names, (name) => name.split("/")[0]).size).toBe(new Set(kinds).size);
+    expect(names).toHaveLength(kinds.length);
     expect(kinds).toContain("EventCatalog");
   });
 
