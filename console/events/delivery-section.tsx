@@ -139,5 +139,5 @@ function noAttemptWhy({ state, reason, waiting }: DeliveryHistory): string {
   if (why !== undefined) return `${why}.`;
   if (state === "not_routed") return "The permission to get this event was withdrawn before it was routed.";
   if (state === "held") return `The partner is held${reason === null ? "" : `: ${formatMissing(reason)}`}.`;
-  return "It waits for its turn at the partner.";
+  return "It is queued for the partner.";
 }

@@ -20,7 +20,17 @@ export function NeedsSection({ home }: { readonly home: Home }): JSX.Element {
     <Section title={needs.length === 0 ? "Needs attention" : `Needs attention (${formatNumber(needs.length)})`}>
       <div class="needs-room">
         <Reading read={partners} what="the partners" lines={2}>
-          {() => (needs.length > 0 ? <NeedList needs={needs} /> : <NoNeeds home={home} />)}
+          {({ all, isComplete }) => (
+            <>
+              {needs.length > 0 ? <NeedList needs={needs} /> : <NoNeeds home={home} />}
+              {isComplete ? null : (
+                <p class="notice warn">
+                  Partners after the first {formatNumber(all.length)} were not checked. Dead letters of all partners are
+                  counted.
+                </p>
+              )}
+            </>
+          )}
         </Reading>
       </div>
       {partners.problem === undefined || partners.data !== undefined ? null : <OtherNeeds home={home} />}

@@ -91,7 +91,7 @@ function EventFacts({ history }: { readonly history: EventHistory }): JSX.Elemen
         ["Version", member("version")],
         ["Event time", typeof event["ts"] === "string" ? <Timestamp at={event["ts"]} /> : undefined],
         ["Accepted", acceptedAt === undefined ? undefined : <Timestamp at={acceptedAt} />],
-        ["Not routed to every partner since", routedAt === null ? undefined : <Timestamp at={routedAt} />],
+        ["Routing incomplete since", routedAt === null ? undefined : <Timestamp at={routedAt} />],
       ]}
     />
   );

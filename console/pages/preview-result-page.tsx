@@ -54,7 +54,7 @@ function Outcome({ preview }: { readonly preview: Preview }): JSX.Element {
         ]}
       />
       <div class="hidden" role="status">
-        {isOver(preview) ? `The preview is ${status}` : "The preview is under way"}
+        {isOver(preview) ? `The preview is ${status}` : "The preview is running"}
       </div>
       <ResourceEffect resources={preview.resources} />
       {events === null ? null : <EventEffect events={events} isOver={isOver(preview)} />}

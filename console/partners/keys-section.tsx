@@ -32,7 +32,7 @@ export function KeysSection({ partner }: { readonly partner: PartnerDetail }): J
 
 function useOf({ isFirst, not_after: at }: Key, nowMs: number): JSX.Element {
   if (at !== null && Date.parse(at) <= nowMs) return <Badge state="expired" tone="bad" />;
-  return isFirst ? <Badge state="signs" tone="good" /> : <Badge state="signs_too" />;
+  return isFirst ? <Badge state="signs" tone="good" /> : <Badge state="also_signs" />;
 }
 
 /** How the partner is delivered to, and the command that edits it. */
@@ -45,9 +45,9 @@ export function SettingsSection({ partner }: { readonly partner: PartnerDetail }
           ["Retries after", scheduleText(retry.schedule_seconds)],
           ["Gives up after", formatSeconds(retry.max_age_seconds)],
           ["Jitter", `${formatNumber(retry.jitter_percent)} %`],
-          ["In flight at most", formatNumber(delivery.max_in_flight)],
-          ["Rate at most", delivery.rate_per_second === null ? "no limit" : `${delivery.rate_per_second} a second`],
-          ["Backlog at most", delivery.max_backlog === null ? "no limit" : formatNumber(delivery.max_backlog)],
+          ["Max in flight", formatNumber(delivery.max_in_flight)],
+          ["Max rate", delivery.rate_per_second === null ? "no limit" : `${delivery.rate_per_second} a second`],
+          ["Max backlog", delivery.max_backlog === null ? "no limit" : formatNumber(delivery.max_backlog)],
         ]}
       />
       <StepLine step={editStep(partner)} />

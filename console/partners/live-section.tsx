@@ -36,7 +36,7 @@ function liveLead({ live }: PartnerDetail): string | undefined {
 }
 
 function limitOf(limit: number | null): string {
-  return limit === null ? "" : `of at most ${formatNumber(limit)}`;
+  return limit === null ? "" : `limit ${formatNumber(limit)}`;
 }
 
 function Until({ at }: { readonly at: string }): JSX.Element {

@@ -60,7 +60,7 @@ function Charts({ stats: { data, meta } }: { readonly stats: PartnerStats }): JS
         <p class="notice warn">The figures do not reach back to the start of this range. Older steps are missing.</p>
       )}
       <div class="charts">
-        <Chart title="Attempts by what followed" series={series.ends} format={formatNumber} />
+        <Chart title="Attempts by outcome" series={series.ends} format={formatNumber} />
         <Chart title="Responses by class" series={series.answers} format={formatNumber} />
         <Chart title="Duration of attempts" series={series.durations} format={formatMs} />
       </div>

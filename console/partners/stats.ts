@@ -49,7 +49,7 @@ export function statsSeries(points: readonly PartnerStatsPoint[]): StatsSeries {
   return {
     ends: [
       series("Delivered", ({ delivered }) => delivered),
-      series("To be retried", ({ retried }) => retried),
+      series("Retried", ({ retried }) => retried),
       series("Rejected", ({ rejected }) => rejected),
       series("Dead", ({ dead }) => dead),
     ],

@@ -22,7 +22,7 @@ export function timelineOf(
     if (at !== null) items.push({ at, state: of, text });
   };
   add(live.breaker_until, live.breaker ?? "open", "The circuit breaker lets an attempt through");
-  add(live.as_of, state, `Seen as ${formatWord(state)}${reason === null ? "" : `: ${formatWord(reason)}`}`);
+  add(live.as_of, state, `State: ${formatWord(state)}${reason === null ? "" : `: ${formatWord(reason)}`}`);
   add(live.oldest_due_at, "late", "The oldest waiting delivery was due");
   for (const count of counts) {
     const why = formatWord(count.reason);

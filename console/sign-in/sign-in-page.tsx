@@ -130,7 +130,7 @@ function IssuerWay({ reason, signIn, goesAlone }: IssuerWayProps): JSX.Element {
     <>
       {problem === undefined ? null : <p role="alert">{problem}</p>}
       <button type="button" class="primary" disabled={isGoing} onClick={go}>
-        {isGoing ? "Going to the issuer" : "Sign in at the issuer"}
+        {isGoing ? "Redirecting to the issuer" : "Sign in at the issuer"}
       </button>
     </>
   );

@@ -125,7 +125,7 @@ function TriedOut({ tried: { dryRun }, action, isBusy, onConfirm, onClose }: Tri
         ]}
       />
       <ul>
-        {notesOf(dryRun).map((note) => (
+        {notesOf(dryRun, action).map((note) => (
           <li key={note}>{note}</li>
         ))}
       </ul>
@@ -177,11 +177,18 @@ export function publishedBy({ matched, in_progress, too_old }: DryRun): number {
 }
 
 /** What a dry run says besides its count. */
-export function notesOf({ in_progress, too_old, missing, complete }: DryRun): readonly string[] {
+export function notesOf(
+  { in_progress, too_old, missing, complete }: DryRun,
+  action: BulkVerb = "Replay",
+): readonly string[] {
+  const gone =
+    action === "Replay"
+      ? `${formatCount(missing, "event is", "events are")} not stored any more.`
+      : `${formatCount(missing, "dead letter")} left the list: redriven or acknowledged meanwhile.`;
   return [
     ...(in_progress > 0 ? [`${deliveries(in_progress)} in progress: left as they are.`] : []),
     ...(too_old > 0 ? [`${deliveries(too_old)} too old: the partner may have forgotten their ids.`] : []),
-    ...(missing > 0 ? [`${formatCount(missing, "event is", "events are")} not stored any more.`] : []),
+    ...(missing > 0 ? [gone] : []),
     ...(complete ? [] : ["There are more than a dry run counts; the replay takes those too."]),
   ];
 }

@@ -57,8 +57,15 @@ const tokenSeconds = 3_600;
 const answeredMsMax = 60_000;
 const tenant = "lumen";
 
+interface WebhookOptions {
+  /** Further partners, `default/idle-00000` and so on, which no event goes to. @default 0 */
+  readonly idlePartners?: number;
+}
+
 /** Builds the console of this checkout and starts a runtime that serves it. */
-export async function startWebhookInstallation(): Promise<WebhookInstallation> {
+export async function startWebhookInstallation({
+  idlePartners = 0,
+}: WebhookOptions = {}): Promise<WebhookInstallation> {
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
     for (const end of stops.toReversed()) await end();
@@ -74,6 +81,10 @@ export async function startWebhookInstallation(): Promise<WebhookInstallation> {
       const place = await listenOnLoopback(createServer(partnerListener(label, counts)));
       stops.push(() => place.close());
       await writeFile(join(resources, `${nameOf(label)}.yaml`), resourcesOf(nameOf(label), place.port));
+    }
+    for (let from = 0; from < idlePartners; from += partnersOfFile) {
+      const names = Array.from({ length: Math.min(partnersOfFile, idlePartners - from) }, (_, index) => from + index);
+      await writeFile(join(resources, `idle-${from}.yaml`), names.map(idlePartner).join("---\n"));
     }
     await built;
     const data = join(folder.path, "data");
@@ -127,6 +138,13 @@ async function clientOf(
 
 function nameOf(label: string): string {
   return label.split("/")[1] ?? label;
+}
+
+const partnersOfFile = 100;
+
+function idlePartner(index: number): string {
+  const name = `idle-${String(index).padStart(5, "0")}`;
+  return resourcesOf(name, 9).replaceAll("payout.*", "nothing.happens");
 }
 
 /** Answers as the event asks; the quiet partner takes everything. */

@@ -54,6 +54,7 @@ describe("a dry run", () => {
     expect(bulkLabel("Replay", 1)).toBe("Replay 1 delivery");
     expect([mustType(9), mustType(10)]).toEqual([false, true]);
     expect(notesOf(dryRun).at(-1)).toBe("1 event is not stored any more.");
+    expect(notesOf(dryRun, "Redrive").at(-1)).toBe("1 dead letter left the list: redriven or acknowledged meanwhile.");
   });
 
   test("says when it does not count all", () => {
