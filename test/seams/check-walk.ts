@@ -12,6 +12,8 @@ import {
   type RoutedEvent,
 } from "./check.ts";
 import { configurationsOf, readHistories, type History } from "./histories.ts";
+import type { Catalogs } from "./catalogs.ts";
+import { checkContent, contentsOf, type ContentResult } from "./check-content.ts";
 import type { Installation } from "./installation.ts";
 import type { Partners } from "./partners.ts";
 import type { Recipient } from "./recipients.ts";
@@ -22,9 +24,10 @@ import type { PublishedWatch } from "./watch-published.ts";
 import { mayRouteAgain, withRedelivery, type RoutingWatch } from "./watch-routing.ts";
 
 /** Everything that a walk leaves behind. */
-interface Evidence {
+export interface Evidence {
   readonly installation: Installation;
   readonly partners: Partners;
+  readonly catalogs: Catalogs;
   readonly recipients: readonly Recipient[];
   readonly events: readonly SentEvent[];
   readonly routing: RoutingWatch;
@@ -32,7 +35,7 @@ interface Evidence {
   readonly log: readonly LoggedStep[];
 }
 
-interface WalkResult {
+interface WalkResult extends Pick<ContentResult, "decidedResults" | "decidedTexts"> {
   readonly counts: Readonly<Record<string, unknown>>;
   /** Broken promises, in sentences; empty when all were kept. */
   readonly problems: readonly string[];
@@ -50,6 +53,8 @@ const problemsShownMax = 10;
 const storiesShownMax = 3;
 const stepsAroundMs = 4_000;
 const readyMs = 30_000;
+/** Bound on rejected events whose history is requested. */
+const rejectedReadMax = 50;
 /** Bound on histories that are read of events without a subscription. */
 const unmatchedReadMax = 50;
 
@@ -64,8 +69,10 @@ export async function checkWalk(evidence: Evidence): Promise<WalkResult> {
   const asked = promised
     .filter((pair) => pair.expectation === "either" || needsHistory(pair, recipientOf(evidence, pair)))
     .map(({ event }) => event.id);
+  const rejected = rejectedEvents(events).map(({ id }) => id);
   const urls = installation.pods.map(({ url }) => url);
-  const histories = await readHistories(urls, installation.token, [...new Set([...asked, ...unmatched])]);
+  const ids = [...asked, ...openContents(evidence, routed), ...unmatched, ...rejected.slice(0, rejectedReadMax)];
+  const histories = await readHistories(urls, installation.token, [...new Set(ids)]);
   const pairs = routed.flatMap((one) => {
     const reported = reportedRouting(evidence, one, histories.get(one.event.id));
     return recipients.map((_, slot) => pairOf(one, slot, partners.timelines[slot] ?? [], reported));
@@ -75,15 +82,18 @@ export async function checkWalk(evidence: Evidence): Promise<WalkResult> {
     fate: fateOfPair(pair, recipientOf(evidence, pair), histories.get(pair.event.id)),
   }));
   const wrong = fates.filter(({ fate }) => fate.wrong !== undefined);
+  const content = checkContent(evidence, routed, (one) => reportedRouting(evidence, one, histories.get(one.event.id)));
   const problems = [
     ...wrong.map(({ pair, fate }) => `event ${pair.event.id} for recipient ${pair.slot}: ${fate.wrong ?? ""}`),
+    ...content.problems,
+    ...rejected.flatMap((id) => (histories.has(id) ? [`event ${id} was rejected and has a history`] : [])),
     ...unmatched.flatMap((id) => unmatchedProblem(id, histories.get(id))),
     ...recipients.flatMap((recipient, slot) => recipientProblems(recipient, slot, partners)),
     ...(await statusProblems(evidence)),
-    ...events.filter(({ id }) => !routed.some(({ event }) => event.id === id)).flatMap((event) => notRouted(event)),
+    ...notRouted(events, routed),
   ];
   return {
-    counts: countsOf(evidence, routed, fates),
+    counts: { ...countsOf(evidence, routed, fates), ...content.counts },
     problems:
       problems.length > problemsShownMax
         ? [...problems.slice(0, problemsShownMax), `and ${problems.length - problemsShownMax} more`]
@@ -94,18 +104,22 @@ export async function checkWalk(evidence: Evidence): Promise<WalkResult> {
       .join("\n\n"),
     owed: pairs.filter(({ expectation }) => expectation === "must").length,
     decidedShare: decidedShare(pairs),
+    decidedResults: content.decidedResults,
+    decidedTexts: content.decidedTexts,
   };
 }
 
 /** What the history of an event reports about its routing; undefined without a history. */
 function reportedRouting(
   { published, installation }: Evidence,
-  { fromMs, toMs }: RoutedEvent,
+  { event, fromMs, toMs }: RoutedEvent,
   history: History | undefined,
 ): ReportedRouting | undefined {
   if (history === undefined) return undefined;
+  const configurations = configurationsOf(history);
   return {
-    partners: configurationsOf(history).map((configuration) => published.partnersOf(configuration, toMs)),
+    partners: configurations.map((configuration) => published.partnersOf(configuration, toMs)),
+    fields: configurations.map((configuration) => published.fieldsOf(configuration, toMs, event.type)),
     delivered: new Set(history.deliveries.map(({ partner }) => partner)),
     mayRepeat: mayRouteAgain(fromMs, toMs, installation.absences),
   };
@@ -132,10 +146,25 @@ function routedEvents({ events, routing, installation }: Evidence): readonly Rou
   });
 }
 
-function notRouted({ id, acceptedMs, lastResponse }: SentEvent): readonly string[] {
-  return acceptedMs === undefined
-    ? [`event ${id} never got 202: ${String(lastResponse)}`]
-    : [`event ${id} was accepted and is not routed`];
+function notRouted(events: readonly SentEvent[], routed: readonly RoutedEvent[]): readonly string[] {
+  const known = new Set(routed.map(({ event }) => event.id));
+  return events.flatMap(({ id, result, lastResponse }) => {
+    if (known.has(id)) return [];
+    if (result === undefined) return [`event ${id} got neither 202 nor 422: ${String(lastResponse)}`];
+    return result.code === "accepted" ? [`event ${id} was accepted and is not routed`] : [];
+  });
+}
+
+/** Events that were rejected at their only request: none of an earlier one can be stored. */
+function rejectedEvents(events: readonly SentEvent[]): readonly SentEvent[] {
+  return events.filter(({ result, tries }) => result !== undefined && result.code !== "accepted" && tries === 1);
+}
+
+/** Events with a part that only the configuration of their routing decides. */
+function openContents({ partners, catalogs }: Evidence, routed: readonly RoutedEvent[]): readonly string[] {
+  return routed
+    .filter((one) => partners.timelines.some((timelines) => contentsOf({ timelines, catalogs }, one).size > 1))
+    .map(({ event }) => event.id);
 }
 
 /** Events that no recipient was to have. */
@@ -171,11 +200,12 @@ function recipientProblems(
   ];
 }
 
-/** After everything is mended each partner is ready. */
+/** After everything is mended each partner and catalog is ready. */
 async function statusProblems({ installation: { cluster } }: Evidence): Promise<readonly string[]> {
   const look = async (): Promise<readonly string[]> => {
+    const types = [resourceTypes.WebhookPartner, resourceTypes.EventCatalog];
     const lists = await Promise.all(
-      namespaces.map((namespace) => cluster.client.list<ResourceObject>(resourceTypes.WebhookPartner, { namespace })),
+      namespaces.flatMap((namespace) => types.map((type) => cluster.client.list<ResourceObject>(type, { namespace }))),
     );
     return lists
       .flatMap(({ items }) => items)
@@ -190,7 +220,7 @@ async function statusProblems({ installation: { cluster } }: Evidence): Promise<
   await waitFor(async () => (await look()).length === 0, {
     timeoutMs: readyMs,
     pollMs: 200,
-    what: "every partner to be ready",
+    what: "every partner and catalog to be ready",
   }).catch(() => undefined);
   return look();
 }
@@ -220,7 +250,7 @@ function storyOf(
   { event, slot, routedFromMs, routedToMs, must }: Pair,
   { wrong = "" }: Fate,
   history: History | undefined,
-  { log, installation, partners }: Evidence,
+  { log, installation, partners, catalogs }: Evidence,
 ): string {
   const time = (ms: number): string => new Date(ms).toISOString();
   const around = (fromMs: number, toMs: number): boolean =>
@@ -233,6 +263,7 @@ function storyOf(
     ...(partners.timelines[slot] ?? [])
       .flatMap((timeline) => timeline.story(routedFromMs - stepsAroundMs, routedToMs + stepsAroundMs))
       .map((line) => `  ${line}`),
+    ...catalogs.timelines.flatMap((one) => one.story(routedFromMs, routedToMs)).map((line) => `  ${line}`),
     ...log
       .filter(({ atMs }) => around(atMs, atMs))
       .map(({ number, atMs, text }) => `  ${time(atMs)} step ${number}: ${text}`),

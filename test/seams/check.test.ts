@@ -24,7 +24,7 @@ function edited(): PartnerTimeline {
   return timeline;
 }
 
-const reported: ReportedRouting = { partners: [], delivered: new Set(), mayRepeat: false };
+const reported: ReportedRouting = { partners: [], fields: [], delivered: new Set(), mayRepeat: false };
 const delivered = new Set(["pay/acme"]);
 
 test.each<[what: string, reported: ReportedRouting | undefined, Expectation]>([
@@ -39,7 +39,11 @@ test.each<[what: string, reported: ReportedRouting | undefined, Expectation]>([
     { ...reported, partners: [configured(wanting)], mayRepeat: true },
     "either",
   ],
-  ["that was routed twice and has a delivery", { partners: [configured(wanting)], delivered, mayRepeat: true }, "must"],
+  [
+    "that was routed twice and has a delivery",
+    { ...reported, partners: [configured(wanting)], delivered, mayRepeat: true },
+    "must",
+  ],
 ])("during an edit, an event %s is decided so", (_what, report, expectation) => {
   expect(pairOf({ event, fromMs: 300, toMs: 400 }, 0, [edited()], report)).toMatchObject({
     expectation,

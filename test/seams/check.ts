@@ -1,3 +1,4 @@
+import type { ClassifiedField } from "./contracts.ts";
 import type { History } from "./histories.ts";
 import { wants, type PartnerTimeline, type Expectation, type RoutedPartners } from "./model.ts";
 import type { Recipient } from "./recipients.ts";
@@ -35,6 +36,8 @@ export interface RoutedEvent {
 export interface ReportedRouting {
   /** Of each configuration that routed the event; undefined for one that is not known. */
   readonly partners: readonly (RoutedPartners | undefined)[];
+  /** The classified fields of the event's type in each of these configurations. */
+  readonly fields: readonly (readonly ClassifiedField[] | undefined)[];
   /** Labels of the partners with a delivery. */
   readonly delivered: ReadonlySet<string>;
   /** A pod may have died while it routed the event: another routing began anew, and the first left no trace. */

@@ -8,6 +8,7 @@ import { startServerProcess, type ServerProcess } from "../support/server-proces
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { makeIssuer, signToken } from "../support/tokens.ts";
 import { preparePod, type Pod } from "./pods.ts";
+import type { Undeclared } from "./contracts.ts";
 import { namespaces, tenants, type Step, type WalkState } from "./walk.ts";
 
 /** Namespace of the installation: its shards and its Lease. */
@@ -30,6 +31,8 @@ export interface Installation {
   readonly absences: readonly Absence[];
   /** Puts the policy where the operator reads it. */
   writePolicy(withdrawn: WalkState["withdrawn"]): Promise<void>;
+  /** Lets both pods read these settings, one after the other. `began` returns what is called when the pod has them. */
+  setUndeclared(undeclared: Undeclared, began: (pod: number) => () => void): Promise<void>;
   /** Ends a server and starts it again. */
   restart(step: Extract<Step, { readonly pod: number }>): Promise<void>;
   operatorLog(): string;
@@ -63,7 +66,7 @@ async function startAll(stops: (() => Promise<void>)[], stop: () => Promise<void
   for (const namespace of [systemNamespace, ...namespaces]) await cluster.run(["create", "namespace", namespace]);
   const nats = await startNatsServer();
   stops.push(() => nats.stop());
-  const token = await writeSettings(folder.path);
+  const { token, writeSettings } = await prepareSettings(folder.path);
   const environment = podEnvironment(cluster, nats, folder.path);
   const pods = [await preparePod("pod-0", environment), await preparePod("pod-1", environment)];
   stops.push(async () => void (await Promise.all(pods.map((pod) => pod.end("SIGKILL")))));
@@ -80,7 +83,16 @@ async function startAll(stops: (() => Promise<void>)[], stop: () => Promise<void
     await restartServer(step, { cluster, nats, pods, operator });
     absences.push({ verb: step.verb, fromMs, toMs: Date.now() });
   };
-  return { cluster, nats, pods, token, absences, writePolicy, restart, operatorLog: () => operator.log(), stop };
+  const setUndeclared: Installation["setUndeclared"] = async (undeclared, began) => {
+    await writeSettings(undeclared);
+    for (const pod of pods.keys()) {
+      const settled = began(pod);
+      await restart({ verb: "restart_pod", pod });
+      settled();
+    }
+  };
+  const operatorLog = (): string => operator.log();
+  return { cluster, nats, pods, token, absences, writePolicy, setUndeclared, restart, operatorLog, stop };
 }
 
 interface Servers {
@@ -136,19 +148,30 @@ function podEnvironment(
   };
 }
 
-/** Writes the settings of the pods and answers a token of their issuer. */
-async function writeSettings(folder: string): Promise<string> {
+/** Settings of the pods, which they read when they start. */
+interface PodSettings {
+  /** A token of their issuer. */
+  readonly token: string;
+  readonly writeSettings: (undeclared: Undeclared) => Promise<void>;
+}
+
+async function prepareSettings(folder: string): Promise<PodSettings> {
   const issuer = await makeIssuer("https://issuer.example");
   await writeFile(join(folder, "keys.json"), JSON.stringify({ keys: [issuer.publicJwk] }));
-  const settings = {
-    issuers: [{ issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" }],
-    // What waits for a removed partner ends soon, so that the walk sees it end.
-    delivery: { removedAfterSeconds: 3 },
+  const writeSettings = (undeclared: Undeclared): Promise<void> => {
+    const settings = {
+      issuers: [{ issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" }],
+      // What waits for a removed partner ends soon, so that the walk sees it end.
+      delivery: { removedAfterSeconds: 3 },
+      events: { undeclared },
+    };
+    return swap(join(folder, "settings.json"), JSON.stringify(settings));
   };
-  await writeFile(join(folder, "settings.json"), JSON.stringify(settings));
+  await writeSettings("Accept");
   const scope = "events:write webhooks:read";
   const exp = Math.floor(Date.now() / 1000) + tokenSeconds;
-  return signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "walk", exp, scope, tenants: ["*"] });
+  const claims = { iss: issuer.issuer, aud: "heliograph", sub: "walk", exp, scope, tenants: ["*"] };
+  return { token: await signToken(issuer, claims), writeSettings };
 }
 
 function policyText(withdrawn: WalkState["withdrawn"]): string {

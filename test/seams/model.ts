@@ -1,13 +1,14 @@
+import { isDeepStrictEqual } from "node:util";
+import { meets, type EventFacts, type Matcher, type Payload } from "./contracts.ts";
+
 /** What a partner subscribes to. */
-interface Subscription {
+export interface Subscription {
   readonly types: readonly string[];
   readonly tenants: readonly string[];
-}
-
-/** What of an event decides who gets it. */
-interface EventFacts {
-  readonly tenant: string;
-  readonly type: string;
+  /** Conditions that all must be met. @default none */
+  readonly matchers?: readonly Matcher[];
+  /** Selections of the event that are applied one after the other. @default the whole event is sent */
+  readonly payload?: readonly Payload[];
 }
 
 /** What a pod may route to a partner: its subscription, or nothing because the partner is not in the configuration. */
@@ -154,6 +155,19 @@ export class PartnerTimeline {
     return routed.some(Boolean) ? "either" : "must_not";
   }
 
+  /** The selections of what may be sent of an event that was routed between these two times. */
+  payloads(event: EventFacts, fromMs: number, toMs: number): readonly (readonly Payload[])[] {
+    const targets = this.#possible(fromMs, toMs).possible.flatMap((change) => change.targets);
+    return targets.flatMap((target) => (target !== "out" && wants(target, event) ? [target.payload ?? []] : []));
+  }
+
+  /** Whether it leaves out fields of a class from events of a type, in all of this time. */
+  excludesClass(type: string, fieldClass: string, fromMs: number, toMs: number): boolean {
+    const { before, possible } = this.#possible(fromMs, toMs);
+    const targets = possible.flatMap((change) => change.targets);
+    return before >= 0 && targets.every((target) => target !== "out" && excludes(target, type, fieldClass));
+  }
+
   /** Whether the object may have existed for an event that was routed between these two times. */
   mayExist(fromMs: number, toMs: number): boolean {
     return this.#possible(fromMs, toMs).possible.some(({ desired }) => desired.exists);
@@ -194,13 +208,19 @@ export class PartnerTimeline {
   }
 }
 
-/**
- * Whether a subscription covers an event. Patterns: `**` is everything, `a.*` is two segments of which the first is
- * `a`.
- */
-export function wants({ types, tenants }: Subscription, { type, tenant }: EventFacts): boolean {
+/** Whether a subscription covers an event. */
+export function wants({ types, tenants, matchers = [] }: Subscription, event: EventFacts): boolean {
+  return tenants.includes(event.tenant) && covers(types, event.type) && meets(matchers, event);
+}
+
+/** Patterns: `**` is everything, `a.*` is two segments of which the first is `a`. */
+function covers(types: readonly string[], type: string): boolean {
   const [domain = ""] = type.split(".");
-  return tenants.includes(tenant) && types.some((pattern) => pattern === "**" || pattern === `${domain}.*`);
+  return types.some((pattern) => pattern === "**" || pattern === `${domain}.*`);
+}
+
+function excludes({ types, payload = [] }: Subscription, type: string, fieldClass: string): boolean {
+  return covers(types, type) && payload.some(({ excludeClasses = [] }) => excludeClasses.includes(fieldClass));
 }
 
 function isGood({ exists, isReadable, subscription, granted }: Desired): boolean {
@@ -224,7 +244,9 @@ function routings(
   if (!exists) return ["out"];
   if (isGood(desired)) return [subscription];
   const bases =
-    isReadable || lastGood.length === 0 ? [subscription] : lastGood.map((good) => narrowed(good, subscription.tenants));
+    isReadable || lastGood.length === 0
+      ? [subscription]
+      : lastGood.map((good) => alsoSelecting(narrowed(good, subscription.tenants), subscription));
   const kept = bases.map((base) => narrowed(base, granted));
   if (wasInForce === "yes") return kept;
   return [...(wasInForce === "maybe" ? kept : []), ...firstRoutings(desired, mayBeKnown)];
@@ -238,8 +260,17 @@ function firstRoutings({ subscription, granted }: Desired, mayBeKnown: boolean):
   return mayBeKnown ? ["out", narrowed(subscription, granted)] : ["out"];
 }
 
-function narrowed({ types, tenants }: Subscription, to: readonly string[]): Subscription {
-  return { types, tenants: tenants.filter((tenant) => to.includes(tenant)) };
+function narrowed(subscription: Subscription, to: readonly string[]): Subscription {
+  return { ...subscription, tenants: subscription.tenants.filter((tenant) => to.includes(tenant)) };
+}
+
+/** A last good version requires the content of its spec too, and sends no more than its spec does. */
+function alsoSelecting(good: Subscription, { matchers = [], payload = [] }: Subscription): Subscription {
+  return { ...good, matchers: together(good.matchers, matchers), payload: together(good.payload, payload) };
+}
+
+function together<Item>(own: readonly Item[] = [], more: readonly Item[]): readonly Item[] {
+  return [...own, ...more.filter((item) => !own.some((one) => isDeepStrictEqual(one, item)))];
 }
 
 function isInForce({ desired, targets }: Change, seen: Seen | undefined): boolean {
@@ -257,6 +288,7 @@ function isSame(one: Subscription, other: Subscription): boolean {
   if (one.tenants.length === 0 || other.tenants.length === 0) return one.tenants.length === other.tenants.length;
   return (
     one.tenants.toSorted().join() === other.tenants.toSorted().join() &&
-    one.types.toSorted().join() === other.types.toSorted().join()
+    one.types.toSorted().join() === other.types.toSorted().join() &&
+    isDeepStrictEqual([one.matchers ?? [], one.payload ?? []], [other.matchers ?? [], other.payload ?? []])
   );
 }

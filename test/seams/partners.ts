@@ -165,7 +165,15 @@ export class Partners {
       "endpoint.url": this.#recipients[slot.index]?.url,
       "endpoint.timeoutSeconds": 2,
       signing: { keys },
-      subscriptions: [{ name: "all", types: slot.types, tenants: slot.tenants }],
+      subscriptions: [
+        {
+          name: "all",
+          types: slot.types,
+          tenants: slot.tenants,
+          ...(slot.matchers.length === 0 ? {} : { matchers: slot.matchers }),
+          ...(slot.payload === undefined ? {} : { payload: slot.payload }),
+        },
+      ],
       networks: { allowCidrs: ["127.0.0.0/8"], allowPlaintext: true },
       delivery: { maxInFlight: slot.maxInFlight },
       retry: { scheduleSeconds: [1, 1, 2, 2, 3, 3, 5, 5, 5, 5], maxAgeSeconds: 86_400, jitterPercent: 0 },
@@ -183,7 +191,12 @@ function secretName({ index }: Slot, key: string): string {
 function desiredOf(slot: Slot, withdrawn: WalkState["withdrawn"], generation: number): Desired {
   return {
     exists: true,
-    subscription: { types: slot.types, tenants: slot.tenants },
+    subscription: {
+      types: slot.types,
+      tenants: slot.tenants,
+      matchers: slot.matchers,
+      payload: slot.payload === undefined ? [] : [slot.payload],
+    },
     granted: tenants.filter((tenant) => tenant !== withdrawn[slot.namespace]),
     isReadable: !slot.hasTypo && !slot.lacksSecret,
     generation,
@@ -192,12 +205,12 @@ function desiredOf(slot: Slot, withdrawn: WalkState["withdrawn"], generation: nu
 }
 
 /** Repeats an idempotent request until it succeeds. */
-function persist<T>(what: string, request: () => Promise<T>): Promise<T> {
+export function persist<T>(what: string, request: () => Promise<T>): Promise<T> {
   return waitFor(async () => ({ answer: await request() }), { timeoutMs: requestPatienceMs, pollMs: 200, what }).then(
     ({ answer: response }) => response,
   );
 }
 
-function ignoreMissing(error: unknown): void {
+export function ignoreMissing(error: unknown): void {
   if (!isKubeError(error, "notFound")) throw error;
 }

@@ -10,6 +10,8 @@ export interface Recipient {
   readonly url: string;
   /** Effects by event id. More than one is a defect. */
   readonly effects: ReadonlyMap<string, number>;
+  /** Texts of the deliveries of each event without `attempt`, by event id. More than one is a defect. */
+  readonly texts: ReadonlyMap<string, ReadonlySet<string>>;
   /** Events that it refused for good. */
   readonly refused: ReadonlySet<string>;
   /** Deliveries of events that had their effect before. */
@@ -37,16 +39,23 @@ function fateOf(eventId: string): "taken" | "refused" | "fails_once" {
   return draw % 30 === 1 ? "fails_once" : "taken";
 }
 
+/** Each delivery ends with its number. */
+function withoutAttempt(body: Uint8Array): string {
+  return new TextDecoder().decode(body).replace(/,"attempt":\d+\}$/u, "}");
+}
+
 /** Starts the recipient of one slot. */
 export async function startRecipient(slot: number): Promise<Recipient> {
   const effects = new Map<string, number>();
+  const texts = new Map<string, Set<string>>();
   const refused = new Set<string>();
   const failed = new Set<string>();
   const unverified = new Map<string, number>();
   const signedMs = new Map<string, number>();
   const keys = new Map<string, Buffer>();
   const counts = { repeats: 0, failures: 0 };
-  const handle = (eventId: string): void => {
+  const handle = (eventId: string, body: Uint8Array): void => {
+    texts.set(eventId, (texts.get(eventId) ?? new Set()).add(withoutAttempt(body)));
     const fate = fateOf(eventId);
     if (fate === "refused") {
       refused.add(eventId);
@@ -68,7 +77,7 @@ export async function startRecipient(slot: number): Promise<Recipient> {
     createRecipient({
       keys: () => [...keys].map(([id, secret]) => ({ id, secret })),
       store: createMemorySeenStore(),
-      handle: async (event) => handle(event.event_id),
+      handle: async (event, _transaction, body) => handle(event.event_id, body),
       handlerVersion: "1",
       report,
     }),
@@ -77,6 +86,7 @@ export async function startRecipient(slot: number): Promise<Recipient> {
   return {
     url: `http://127.0.0.1:${loopback.port}/webhooks/v1/events`,
     effects,
+    texts,
     refused,
     repeats: () => counts.repeats,
     failures: () => counts.failures,

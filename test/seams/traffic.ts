@@ -1,19 +1,29 @@
 import { Agent, request } from "undici";
-import { eventTypes, tenants } from "./walk.ts";
+import { envelopeOf, eventTypes, shapes, type EventFacts, type IngestResult } from "./contracts.ts";
+import { tenants } from "./walk.ts";
 
 /** An event of the traffic. Times are Unix milliseconds. */
-export interface SentEvent {
+export interface SentEvent extends EventFacts {
   readonly id: string;
-  readonly tenant: string;
-  readonly type: string;
   /** Before the first request. */
   readonly sentMs: number;
   /** When a 202 came; absent without one. */
   acceptedMs?: number;
+  /** The response that ended its requests. */
+  result?: Responded;
   /** Requests until then. */
   tries: number;
-  /** The last response other than 202. */
+  /** The last response other than 202 and 422. */
   lastResponse?: string;
+}
+
+/** A response of 202 or 422, and the time of its request. */
+export interface Responded {
+  readonly code: IngestResult;
+  /** Index of the pod. */
+  readonly pod: number;
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 interface TrafficOptions {
@@ -29,7 +39,7 @@ interface TrafficOptions {
 /** Events that are posted without pause. */
 interface Traffic {
   readonly events: readonly SentEvent[];
-  /** Sends no new event; resolves when each has its 202 or was given up. */
+  /** Sends no new event; resolves when each was accepted, rejected or given up. */
   stop(): Promise<void>;
 }
 
@@ -39,7 +49,10 @@ const retryMs = 200;
 const patienceMs = 60_000;
 const inFlightMax = 500;
 
-/** Posts events to both pods in turn. A request without a 202 is sent again, byte for byte, to the other pod. */
+/**
+ * Posts events to both pods in turn. A request without a response of 202 or 422 is sent again, byte for byte, to the
+ * other pod.
+ */
 export function startTraffic(options: TrafficOptions): Traffic {
   const agent = new Agent({
     connections: 16,
@@ -56,6 +69,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
       id: `${options.prefix}-${events.length}`,
       tenant: pick(tenants),
       type: pick(eventTypes),
+      shape: pick(shapes.map((_, index) => index)),
       sentMs: Date.now(),
       tries: 0,
     };
@@ -75,12 +89,14 @@ export function startTraffic(options: TrafficOptions): Traffic {
 }
 
 async function post(event: SentEvent, { urls, token }: TrafficOptions, dispatcher: Agent): Promise<void> {
-  const body = JSON.stringify(envelopeOf(event));
+  const body = JSON.stringify(envelopeOf(event.id, event, event.sentMs));
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const order = urls();
-  while (event.acceptedMs === undefined && Date.now() - event.sentMs < patienceMs) {
-    const url = order[(event.sentMs + event.tries) % order.length] ?? "";
+  while (event.result === undefined && Date.now() - event.sentMs < patienceMs) {
+    const pod = (event.sentMs + event.tries) % order.length;
+    const url = order[pod] ?? "";
     event.tries += 1;
+    const fromMs = Date.now();
     try {
       const response = await request(`${url}/events`, {
         dispatcher,
@@ -90,23 +106,19 @@ async function post(event: SentEvent, { urls, token }: TrafficOptions, dispatche
         signal: AbortSignal.timeout(requestMsMax),
       });
       const text = await response.body.text();
-      if (response.statusCode === 202) event.acceptedMs = Date.now();
-      else event.lastResponse = `${response.statusCode} ${text}`;
+      const code = resultOf(response.statusCode, text);
+      if (code === undefined) event.lastResponse = `${response.statusCode} ${text}`;
+      else event.result = { code, pod, fromMs, toMs: Date.now() };
+      if (code === "accepted") event.acceptedMs = Date.now();
     } catch (error) {
       event.lastResponse = String(error);
     }
-    if (event.acceptedMs === undefined) await new Promise((resolve) => setTimeout(resolve, retryMs));
+    if (event.result === undefined) await new Promise((resolve) => setTimeout(resolve, retryMs));
   }
 }
 
-function envelopeOf({ id, tenant, type, sentMs }: SentEvent): object {
-  return {
-    event_id: id,
-    type,
-    version: "2026-01-01",
-    ts: new Date(sentMs).toISOString(),
-    producer: "walk",
-    tenant,
-    data: { note: `event ${id}` },
-  };
+/** Undefined for a response after which the request is sent again. */
+function resultOf(status: number, text: string): IngestResult | undefined {
+  if (status === 202) return "accepted";
+  return status === 422 ? (JSON.parse(text) as { readonly code: IngestResult }).code : undefined;
 }

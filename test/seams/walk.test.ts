@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
+import { incompatibilities } from "../../crds/event-schema/incompatibilities.ts";
+import { parseSchema } from "../../crds/event-schema/parse-schema.ts";
+import { validateResource } from "../../crds/validate.ts";
 import { random } from "../runtime/metrics/oracle/generated-series.ts";
+import { schemaOf, specOf, type CatalogSlot } from "./catalog-walk.ts";
 import {
   afterStep,
   demandOf,
@@ -35,7 +39,7 @@ test("a walk is the same for the same seed, and another for another", () => {
 });
 
 test("a walk holds every sort of step", () => {
-  expect(new Set(walked(1).steps.map(({ verb }) => verb)).size).toBe(23);
+  expect(new Set(walked(1).steps.map(({ verb }) => verb)).size).toBe(40);
 });
 
 test("after the mending steps nothing is broken, withdrawn, paused or missing", () => {
@@ -53,15 +57,47 @@ test("no two partner objects of a walk have the same key", () => {
   expect(new Set(firstKeys).size).toBe(firstKeys.length);
 });
 
-test("the demand of a state counts what its resources want and its policy grants", () => {
-  const { slots } = startState();
+test("the demand of a state counts what its resources want, its catalogs accept and its policy grants", () => {
+  const { slots, catalogs } = startState();
   const [one] = slots;
   if (one === undefined) throw new Error("no slot");
   const slot = { ...one, tenants: ["lumen", "vega"] as const, types: ["payout.*"] };
-  const demand = (changed: Partial<typeof slot>, withdrawn: WalkState["withdrawn"] = {}): number =>
-    demandOf({ slots: [{ ...slot, ...changed }], withdrawn });
+  const without = catalogs.map((catalog) => ({ ...catalog, exists: false }));
+  const demand = (changed: Partial<typeof slot>, state: Partial<WalkState> = {}): number =>
+    demandOf({ slots: [{ ...slot, ...changed }], withdrawn: {}, catalogs: without, undeclared: "Accept", ...state });
   expect(demand({})).toBeCloseTo((2 / 3) * (2 / 4));
   expect(demand({ types: ["**"] })).toBeCloseTo(2 / 3);
-  expect(demand({}, { [slot.namespace]: "vega" })).toBeCloseTo((1 / 3) * (2 / 4));
+  expect(demand({}, { withdrawn: { [slot.namespace]: "vega" } })).toBeCloseTo((1 / 3) * (2 / 4));
   expect(demand({ exists: false })).toBe(0);
+  expect(demand({}, { undeclared: "Reject" })).toBe(0);
+  // One of nine shapes breaks every schema, and six are of the declared version and meet theirs.
+  expect(demand({}, { catalogs })).toBeCloseTo((2 / 3) * (2 / 4) * (8 / 9));
+  expect(demand({}, { catalogs, undeclared: "Reject" })).toBeCloseTo((2 / 3) * (2 / 4) * (6 / 9));
 });
+
+test("every catalog of a walk is valid, and each spec at fault breaks every schema of the walk", () => {
+  const { steps } = walked(11);
+  const catalogs = steps.flatMap((step) => ("catalog" in step && step.catalog.exists ? [step.catalog] : []));
+  expect(catalogs.flatMap(({ fault: _fault, ...sound }) => problemsOf(sound))).toEqual([]);
+  const faults = new Set(catalogs.map(({ fault }) => fault));
+  expect(faults.size).toBe(5);
+  expect(catalogs.filter((one) => one.fault === "keyword" && problemsOf(one).length === 0)).toEqual([]);
+  const schemas = [0, 1, 2].map((level) => schemaOf(level));
+  for (const fault of ["type", "required", "closed"] as const)
+    expect(schemas.filter((schema) => differences(schema, schemaOf(0, fault)).length === 0)).toEqual([]);
+});
+
+function problemsOf(catalog: CatalogSlot): readonly unknown[] {
+  const { namespace, name } = catalog;
+  const spec = specOf(catalog, { get: () => Date.parse("2030-01-01") });
+  const kind = { apiVersion: "heliograph.dev/v1alpha1", kind: "EventCatalog" };
+  return validateResource({ ...kind, metadata: { namespace, name }, spec }).problems;
+}
+
+function differences(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): readonly unknown[] {
+  const [one, other] = [parseSchema(before).root, parseSchema(after).root];
+  return one === undefined || other === undefined ? [] : incompatibilities(one, other);
+}

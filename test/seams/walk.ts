@@ -1,3 +1,25 @@
+import {
+  catalogText,
+  catalogVerbs,
+  changedCatalog,
+  factsOf,
+  mendingCatalog,
+  startCatalogs,
+  type CatalogSlot,
+  type CatalogVerb,
+} from "./catalog-walk.ts";
+import {
+  eventTypes,
+  matcherChoices,
+  payloadChoices,
+  shapes,
+  resultOf,
+  type Matcher,
+  type Payload,
+  type Undeclared,
+} from "./contracts.ts";
+import { wants } from "./model.ts";
+
 /** Namespaces that the operator watches; partners move between them. */
 export const namespaces = ["pay", "shop"] as const;
 type Namespace = (typeof namespaces)[number];
@@ -8,6 +30,8 @@ type Tenant = (typeof tenants)[number];
 
 /** Choices of `subscriptions[0].types`. */
 const typeChoices = [["payout.*"], ["login.*"], ["login.*", "payout.*"], ["**"]] as const;
+
+const undeclaredChoices = ["Accept", "Warn", "Reject"] as const;
 
 /** One of six recipients, and the partner resource that names its endpoint at this moment. */
 export interface Slot {
@@ -21,6 +45,10 @@ export interface Slot {
   readonly keysMade: number;
   readonly tenants: readonly Tenant[];
   readonly types: readonly string[];
+  /** Conditions on the content of events; empty without one. */
+  readonly matchers: readonly Matcher[];
+  /** The part of events that is sent. @default the whole event */
+  readonly payload: Payload | undefined;
   readonly isPaused: boolean;
   /** The first key's `secretRef.name` names no Secret. */
   readonly hasTypo: boolean;
@@ -35,11 +63,16 @@ export interface WalkState {
   readonly slots: readonly Slot[];
   /** The tenant that the policy no longer grants to a namespace. */
   readonly withdrawn: Readonly<Partial<Record<Namespace, Tenant>>>;
+  readonly catalogs: readonly CatalogSlot[];
+  /** What the settings of the pods make of undeclared types. */
+  readonly undeclared: Undeclared;
 }
 
 type SlotVerb =
   | "edit"
   | "subscribe"
+  | "match"
+  | "select"
   | "pause"
   | "resume"
   | "typo"
@@ -65,6 +98,8 @@ type ServerVerb =
 export type Step =
   | { readonly verb: SlotVerb; readonly slot: number; readonly next: Slot; readonly makesFirst?: boolean }
   | { readonly verb: "withdraw" | "grant"; readonly namespace: Namespace; readonly tenant: Tenant }
+  | { readonly verb: CatalogVerb; readonly catalog: CatalogSlot; readonly isWatched: boolean }
+  | { readonly verb: "set_undeclared"; readonly undeclared: Undeclared }
   | { readonly verb: ServerVerb; readonly pod: number };
 
 const slotCount = 6;
@@ -80,18 +115,22 @@ export function startState(): WalkState {
     keysMade: 1,
     tenants: tenants.slice(0, 1 + (index % 3)),
     types: typeChoices[index % 3] ?? ["**"],
+    matchers: [],
+    payload: payloadChoices[index],
     isPaused: false,
     hasTypo: false,
     lacksSecret: false,
     maxInFlight: 8,
   }));
-  return { slots, withdrawn: {} };
+  return { slots, withdrawn: {}, catalogs: startCatalogs(), undeclared: "Accept" };
 }
 
 /** How often each verb is drawn where it is possible; servers are dearer than edits. */
 const weights: readonly (readonly [Step["verb"], number])[] = [
   ["edit", 10],
   ["subscribe", 14],
+  ["match", 5],
+  ["select", 10],
   ["pause", 4],
   ["resume", 10],
   ["typo", 6],
@@ -107,6 +146,21 @@ const weights: readonly (readonly [Step["verb"], number])[] = [
   ["retire", 8],
   ["withdraw", 3],
   ["grant", 6],
+  ["add_field", 5],
+  ["break_catalog", 7],
+  ["fix_catalog", 12],
+  ["drop_type", 4],
+  ["declare_type", 8],
+  ["drop_version", 3],
+  ["declare_version", 6],
+  ["deprecate", 3],
+  ["sunset", 4],
+  ["revive", 6],
+  ["mark_field", 8],
+  ["unmark_field", 5],
+  ["delete_catalog", 3],
+  ["create_catalog", 10],
+  ["set_undeclared", 2],
   ["kill_pod", 1],
   ["restart_pod", 1],
   ["kill_operator", 1],
@@ -130,13 +184,25 @@ export function nextStep(state: WalkState, random: () => number): Step {
 type Pick = <T>(list: readonly T[]) => T;
 
 function stepOf(verb: Step["verb"], state: WalkState, pick: Pick): Step | undefined {
-  if (verb === "withdraw" || verb === "grant") {
-    const namespace = pick(namespaces);
-    const tenant = state.withdrawn[namespace];
-    if ((tenant === undefined) !== (verb === "withdraw")) return undefined;
-    return { verb, namespace, tenant: tenant ?? pick(tenants) };
-  }
+  if (verb === "withdraw" || verb === "grant") return policyStepOf(verb, state, pick);
   if (isServerVerb(verb)) return { verb, pod: pick([0, 1]) };
+  if (verb === "set_undeclared")
+    return { verb, undeclared: pick(undeclaredChoices.filter((one) => one !== state.undeclared)) };
+  if (isCatalogVerb(verb)) {
+    const catalog = changedCatalog(verb, pick(state.catalogs), pick);
+    return catalog === undefined ? undefined : { verb, catalog, isWatched: pick([true, false]) };
+  }
+  return slotStepOf(verb, state, pick);
+}
+
+function policyStepOf(verb: "withdraw" | "grant", { withdrawn }: WalkState, pick: Pick): Step | undefined {
+  const namespace = pick(namespaces);
+  const tenant = withdrawn[namespace];
+  if ((tenant === undefined) !== (verb === "withdraw")) return undefined;
+  return { verb, namespace, tenant: tenant ?? pick(tenants) };
+}
+
+function slotStepOf(verb: SlotVerb, state: WalkState, pick: Pick): Step | undefined {
   const slot = pick(state.slots);
   const next = changes[verb](slot, pick, state);
   if (next === undefined) return undefined;
@@ -150,6 +216,10 @@ function stepOf(verb: Step["verb"], state: WalkState, pick: Pick): Step | undefi
 
 function isServerVerb(verb: Step["verb"]): verb is ServerVerb {
   return verb.startsWith("kill_") || verb.startsWith("restart_");
+}
+
+function isCatalogVerb(verb: Step["verb"]): verb is CatalogVerb {
+  return (catalogVerbs as readonly string[]).includes(verb);
 }
 
 /** Whether the partner's references and rights are whole: only then its subscriptions and its first key change. */
@@ -166,6 +236,12 @@ const changes: Readonly<Record<SlotVerb, (slot: Slot, pick: Pick, state: WalkSta
       ? { ...slot, tenants: wanted, types: pick(typeChoices) }
       : undefined;
   },
+  match: (slot, pick, state) =>
+    isSound(slot, state)
+      ? { ...slot, matchers: pick(matcherChoices.filter((one) => one !== slot.matchers)) }
+      : undefined,
+  select: (slot, pick, state) =>
+    isSound(slot, state) ? { ...slot, payload: pick(payloadChoices.filter((one) => one !== slot.payload)) } : undefined,
   pause: (slot) => (slot.exists && !slot.isPaused ? { ...slot, isPaused: true } : undefined),
   resume: (slot) => (slot.exists && slot.isPaused ? { ...slot, isPaused: false } : undefined),
   typo: (slot) => (slot.exists && !slot.hasTypo ? { ...slot, hasTypo: true } : undefined),
@@ -200,23 +276,31 @@ function withKey(slot: Slot, others: readonly string[]): Slot {
 export function afterStep(state: WalkState, step: Step): WalkState {
   if ("next" in step)
     return { ...state, slots: state.slots.map((slot) => (slot.index === step.slot ? step.next : slot)) };
+  if ("catalog" in step) {
+    const { catalog } = step;
+    return { ...state, catalogs: state.catalogs.map((one) => (one.index === catalog.index ? catalog : one)) };
+  }
+  if ("undeclared" in step) return { ...state, undeclared: step.undeclared };
   if (step.verb === "withdraw") return { ...state, withdrawn: { ...state.withdrawn, [step.namespace]: step.tenant } };
   if (step.verb !== "grant") return state;
   const { [step.namespace]: _granted, ...withdrawn } = state.withdrawn;
   return { ...state, withdrawn };
 }
 
-/** Types of the events that flow, each as often as any other. */
-export const eventTypes = ["payout.created", "payout.failed", "login.done", "audit.note"] as const;
-
-/** Deliveries of an event of any tenant and type that the resources and the policy ask for, on average. */
-export function demandOf({ slots, withdrawn }: WalkState): number {
-  const wanted = slots.map(({ exists, namespace, tenants: named, types }) => {
-    const granted = named.filter((tenant) => tenant !== withdrawn[namespace]);
-    const matched = eventTypes.filter((type) => types.some((one) => one === "**" || type.startsWith(one.slice(0, -1))));
-    return exists ? (granted.length / tenants.length) * (matched.length / eventTypes.length) : 0;
+/** Deliveries of an event of any tenant, type and shape that the resources and the policy ask for, on average. */
+export function demandOf({ slots, withdrawn, catalogs, undeclared }: WalkState): number {
+  const present = catalogs.filter(({ exists }) => exists);
+  const declared = Object.fromEntries(present.flatMap((one) => Object.entries(factsOf(one, { get: () => 0 }))));
+  const events = tenants.flatMap((tenant) =>
+    eventTypes.flatMap((type) => shapes.map((_, shape) => ({ tenant, type, shape }))),
+  );
+  const accepted = events.filter((event) => resultOf(event, declared, undeclared, 0) === "accepted");
+  const wanted = slots.map((slot) => {
+    const granted = slot.tenants.filter((tenant) => tenant !== withdrawn[slot.namespace]);
+    const { exists, types, matchers } = slot;
+    return exists ? accepted.filter((event) => wants({ types, matchers, tenants: granted }, event)).length : 0;
   });
-  return wanted.reduce((sum, one) => sum + one, 0);
+  return wanted.reduce((sum, one) => sum + one, 0) / events.length;
 }
 
 /** The steps after which nothing is broken, withdrawn, paused or missing. */
@@ -225,7 +309,10 @@ export function mendingSteps(state: WalkState): readonly Step[] {
     const tenant = state.withdrawn[namespace];
     return tenant === undefined ? [] : [{ verb: "grant", namespace, tenant }];
   });
-  return [...grants, ...state.slots.flatMap(mendingOf)];
+  const catalogs = state.catalogs
+    .flatMap(mendingCatalog)
+    .map(({ verb, next }): Step => ({ verb, catalog: next, isWatched: true }));
+  return [...grants, ...catalogs, ...state.slots.flatMap(mendingOf)];
 }
 
 function mendingOf(slot: Slot): readonly Step[] {
@@ -245,9 +332,23 @@ function mendingOf(slot: Slot): readonly Step[] {
 
 /** One line that says what a step does. */
 export function stepText(step: Step): string {
+  if ("catalog" in step) return `${step.verb}: ${catalogText(step.catalog)}`;
+  if ("undeclared" in step) return `${step.verb} ${step.undeclared}`;
   if (!("next" in step))
     return "namespace" in step ? `${step.verb} ${step.tenant} in ${step.namespace}` : `${step.verb} ${step.pod}`;
-  const { namespace, name, tenants: wanted, types, keys, exists, isPaused, hasTypo, lacksSecret } = step.next;
+  const {
+    namespace,
+    name,
+    tenants: wanted,
+    types,
+    matchers,
+    payload,
+    keys,
+    exists,
+    isPaused,
+    hasTypo,
+    lacksSecret,
+  } = step.next;
   const flags = Object.entries({ absent: !exists, paused: isPaused, typo: hasTypo, noSecret: lacksSecret }).filter(
     ([, is]) => is,
   );
@@ -256,6 +357,8 @@ export function stepText(step: Step): string {
     `keys ${keys.join(",")}`,
     `tenants ${wanted.join(",")}`,
     `types ${types.join(",")}`,
+    ...matchers.map(({ pointer, op }) => `${op} ${pointer}`),
+    ...(payload === undefined ? [] : [JSON.stringify(payload)]),
     ...flags.map(([flag]) => flag),
   ];
   return `${step.verb} of recipient ${step.slot}${order}: ${namespace}/${name}, ${facts.join(", ")}`;

@@ -1,5 +1,7 @@
 import { waitFor } from "../support/wait.ts";
+import type { Catalogs } from "./catalogs.ts";
 import { countBy } from "./check.ts";
+import type { Undeclared } from "./contracts.ts";
 import type { Installation } from "./installation.ts";
 import type { Partners } from "./partners.ts";
 import {
@@ -21,6 +23,13 @@ export interface LoggedStep {
   readonly verb: Step["verb"];
 }
 
+/** What steps are applied to. */
+interface Walked {
+  readonly installation: Installation;
+  readonly partners: Partners;
+  readonly catalogs: Catalogs;
+}
+
 /** How long a change may take to be in force while servers come and go. */
 const changeMsMax = 30_000;
 
@@ -31,14 +40,16 @@ export class Walker {
   readonly problems: string[] = [];
   readonly #installation: Installation;
   readonly #partners: Partners;
+  readonly #catalogs: Catalogs;
   readonly #random: () => number;
   #state: WalkState = startState();
   #demand = 0;
   #restart: Promise<void> = Promise.resolve();
 
-  constructor(installation: Installation, partners: Partners, random: () => number) {
+  constructor({ installation, partners, catalogs }: Walked, random: () => number) {
     this.#installation = installation;
     this.#partners = partners;
+    this.#catalogs = catalogs;
     this.#random = random;
   }
 
@@ -68,24 +79,42 @@ export class Walker {
     this.#state = afterStep(this.#state, step);
     this.log.push({ number: this.log.length + 1, atMs: Date.now(), text: stepText(step), verb: step.verb });
     if ("next" in step) return this.#partners.applyStep(step, this.#state);
-    if ("pod" in step) {
-      await this.#restart;
-      this.#restart = this.#installation.restart(step);
-      // Awaited before the next server is ended; a failure is not lost until then.
-      this.#restart.catch(() => undefined);
-      return;
-    }
-    await this.#untilSettled(step.namespace);
+    if ("catalog" in step) return this.#applyToCatalog(step);
+    if ("pod" in step) return this.#afterRestart(() => this.#installation.restart(step));
+    if ("undeclared" in step) return this.#setUndeclared(step.undeclared);
+    const own = this.#partners.all().filter(({ label }) => label.startsWith(`${step.namespace}/`));
+    await this.#untilSettled(own);
     this.#partners.policyBegan(step, withdrawn, this.#state);
     await this.#installation.writePolicy(this.#state.withdrawn);
   }
 
-  /** The operator reads the policy now and then: a policy that changes twice in between could be seen or not. */
-  async #untilSettled(namespace: string): Promise<void> {
-    const unsettled = (): readonly string[] => {
-      const own = this.#partners.all().filter(({ label }) => label.startsWith(`${namespace}/`));
-      return own.filter(({ isSettled }) => !isSettled).map(({ lastChange }) => lastChange);
-    };
+  /** One server at a time is away. */
+  async #afterRestart(restart: () => Promise<void>): Promise<void> {
+    await this.#restart;
+    this.#restart = restart();
+    // Awaited before the next server is ended; a failure is not lost until then.
+    this.#restart.catch(() => undefined);
+  }
+
+  #setUndeclared(undeclared: Undeclared): Promise<void> {
+    return this.#afterRestart(() =>
+      this.#installation.setUndeclared(undeclared, (pod) => this.#catalogs.undeclaredBegan(pod, undeclared)),
+    );
+  }
+
+  /** What is published is what the next edit is compared with. */
+  async #applyToCatalog(step: Extract<Step, { readonly catalog: unknown }>): Promise<void> {
+    const timeline = this.#catalogs.timelines[step.catalog.index];
+    if (step.verb === "break_catalog" && timeline !== undefined) await this.#untilSettled([timeline]);
+    await this.#catalogs.applyStep(step);
+  }
+
+  /** The operator reads the policy now and then: one that changes twice in between could be seen or not. */
+  async #untilSettled(
+    timelines: readonly { readonly isSettled: boolean; readonly lastChange: string }[],
+  ): Promise<void> {
+    const unsettled = (): readonly string[] =>
+      timelines.filter(({ isSettled }) => !isSettled).map(({ lastChange }) => lastChange);
     const isSettled = await waitFor(() => unsettled().length === 0, { timeoutMs: changeMsMax, what: "" }).catch(
       () => false,
     );

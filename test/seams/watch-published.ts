@@ -4,12 +4,15 @@ import { counts, prefix } from "../operator/operator-cluster.ts";
 import { systemNamespace, type Installation } from "./installation.ts";
 import type { RoutedPartners } from "./model.ts";
 import { PublishedShards } from "./published-shards.ts";
-import { seenPartners } from "./watch-configuration.ts";
+import type { ClassifiedField } from "./contracts.ts";
+import { seenFields, seenPartners } from "./watch-configuration.ts";
 
 /** Records every version of every shard. */
 export interface PublishedWatch {
   /** The partners of a configuration by which a pod routed an event until then; undefined if unknown. */
   partnersOf(configuration: string, untilMs: number): RoutedPartners | undefined;
+  /** The fields of a type that this configuration classifies; undefined if unknown. */
+  fieldsOf(configuration: string, untilMs: number, type: string): readonly ClassifiedField[] | undefined;
   stop(): Promise<void>;
 }
 
@@ -41,6 +44,10 @@ export function watchPublished({ cluster }: Installation): PublishedWatch {
       const partners = known.get(shards) ?? seenPartners(shards);
       known.set(shards, partners);
       return partners;
+    },
+    fieldsOf: (configuration, untilMs, type) => {
+      const shards = published.contentsOf(configuration, untilMs);
+      return shards === undefined ? undefined : seenFields(shards, type);
     },
     stop: async () => {
       stopping.abort();
