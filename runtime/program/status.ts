@@ -1,6 +1,5 @@
 import { Gauge, type Registry } from "prom-client";
-import { digestOf } from "../../crds/compile/canonical-json.ts";
-import type { ResourceConfig, RuntimeConfig } from "../../crds/config.ts";
+import { ContentHash, digestOf } from "../../crds/compile/canonical-json.ts";
 import type { ConfigzMark, ConfigzObserved, ConfigzShard } from "../../crds/configz.ts";
 import type { ConfigState } from "../config/config-source.ts";
 import type { PartHealth } from "../http/server/admin-server.ts";
@@ -200,34 +199,4 @@ function validationResult(failure: FailureOutcome | undefined): Pick<ConfigzMark
   return reason === "consent"
     ? { reason: "ConsentRefused", message: `Nothing is sent: ${detail}.` }
     : { reason: "ConsentUnanswered", message: `Nothing is sent: ${reason}, ${detail}.` };
-}
-
-/**
- * Hashes of configurations without generations: an edit that is undone restores the hash. A resource that an edit does
- * not change stays the same object, and is not hashed again.
- */
-export class ContentHash {
-  readonly #configs = new WeakMap<RuntimeConfig, string>();
-  readonly #resources = new WeakMap<ResourceConfig, string>();
-
-  /** sha256 in lowercase hex. The bytes of Secrets are in it by their digests. */
-  of(config: RuntimeConfig): string {
-    const known = this.#configs.get(config);
-    if (known !== undefined) return known;
-    const { partners, catalogs, quotas, eventCatalogs, material, notApplied: _notApplied, ...rest } = config;
-    const lists = [partners, catalogs, quotas, ...(eventCatalogs === undefined ? [] : [eventCatalogs])];
-    const resources = lists.map((list) => list.map((resource) => this.#ofResource(resource)));
-    const hash = digestOf({ ...rest, resources, material: Object.keys(material).toSorted() });
-    this.#configs.set(config, hash);
-    return hash;
-  }
-
-  #ofResource(resource: ResourceConfig): string {
-    const known = this.#resources.get(resource);
-    if (known !== undefined) return known;
-    const { generation: _generation, ...content } = resource;
-    const digest = digestOf(content);
-    this.#resources.set(resource, digest);
-    return digest;
-  }
 }

@@ -1,5 +1,6 @@
 // Configuration from a folder of files. It reads no cluster.
 import { setTimeout as sleep } from "node:timers/promises";
+import { ContentHash } from "../../../crds/compile/canonical-json.ts";
 import { createCompiler } from "../../../crds/compile/compile.ts";
 import { uidOf } from "../../../crds/compile/origin.ts";
 import { type ConfigPart, eventCatalogsOf, partsOf } from "../../../crds/part.ts";
@@ -145,6 +146,7 @@ class FolderReader {
   private againMs = Number.POSITIVE_INFINITY;
   private readonly waitingSince = new WaitingSince();
   private readonly compileObjects = createCompiler();
+  private readonly hashes = new ContentHash();
   /** A fault of the record at the start. */
   private recordProblem: SourceProblem | undefined;
 
@@ -201,7 +203,7 @@ class FolderReader {
       mayForget: true,
     };
     const tooMany = fileProblem(this.folder, "TooLarge", `holds more than ${filesMax} files; the others are not read`);
-    const compilation = { policy, before, compile: this.compileObjects };
+    const compilation = { policy, before, compile: this.compileObjects, hashes: this.hashes };
     const { state: compiled, againMs } = stateOf(this.objects, compilation, this.hasTooMany ? [tooMany] : []);
     const state = { ...compiled, config: this.waitingSince.note(compiled.config, this.lastOf, before.nowMs) };
     this.parts = partsOf(state.config);

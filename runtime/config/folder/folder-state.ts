@@ -1,4 +1,4 @@
-import { byText, digestOf } from "../../../crds/compile/canonical-json.ts";
+import { byText, ContentHash } from "../../../crds/compile/canonical-json.ts";
 import { createCompiler } from "../../../crds/compile/compile.ts";
 import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
@@ -35,18 +35,20 @@ interface Compilation {
   readonly before: Before;
   /** Of one folder: it reuses the results of unchanged objects. */
   readonly compile: ReturnType<typeof createCompiler>;
+  /** As well. */
+  readonly hashes: ContentHash;
 }
 
 /** Compiles files that were read otherwise. */
 export function compileFiles(files: readonly FolderFile[], policy: InstallationPolicy): FolderState {
   const before: Before = { partOf: () => undefined, nowMs: Date.now(), lastGoodMs: lastGoodMsDefault, mayForget: true };
-  return stateOf(readObjects(files, noObjects), { policy, before, compile: createCompiler() }, []).state;
+  return stateOf(readObjects(files, noObjects), { policy, before, compile: createCompiler(), hashes: new ContentHash() }, []).state;
 }
 
 /** Compiles the objects of a folder. `againMs` is the time at which time alone makes another state. */
 export function stateOf(
   { objects, problems, kept, rejected, isPartial }: FolderObjects,
-  { policy, before, compile }: Compilation,
+  { policy, before, compile, hashes }: Compilation,
   folderProblems: readonly SourceProblem[],
 ): { readonly state: FolderState; readonly againMs: number } {
   const all = [...objects];
@@ -67,7 +69,7 @@ export function stateOf(
   const config = withNotApplied(compiled, [...unread, ...results.flatMap(notAppliedResult)], !isWhole);
   const state = {
     config,
-    hash: digestOf(compiled),
+    hash: hashes.of(compiled),
     results,
     errors: [...rejected.map(rejectionError), ...results.flatMap((result) => resultError(result) ?? [])],
     problems: [...folderProblems, ...problems, ...results.flatMap((result) => resultProblems(result, objects))],

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { canonicalJson, digestOf } from "../../../crds/compile/canonical-json.ts";
+import { ContentHash, canonicalJson, digestOf } from "../../../crds/compile/canonical-json.ts";
 import { compile } from "../../../crds/compile/compile.ts";
 import { partsOf } from "../../../crds/part.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
@@ -21,7 +21,6 @@ import {
   shardSecretName,
   shardSecretType,
 } from "../../../crds/shards/shards.ts";
-import { ContentHash } from "../../../runtime/program/status.ts";
 import { createPeerClient } from "../../../runtime/metrics/federation/peer-client.ts";
 import { createStoreSet } from "../../../runtime/stores/store.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
