@@ -163,6 +163,8 @@ function shardsOf({ applied, rejected }: ProgramStatus): Readonly<Record<string,
 
 /** Marks of specifications that are applied now. Another specification has lifted its mark. */
 function disabledMarks({ applied, disabled }: ProgramStatus): readonly ConfigzMark[] {
+  // A report is made four times a second while the operator waits for the next one.
+  if (disabled.length === 0) return [];
   const current = new Set(applied?.state.config.partners.map(({ uid, specDigest }) => `${uid} ${specDigest}`));
   return disabled
     .filter(({ uid, specDigest }) => current.has(`${uid} ${specDigest}`))

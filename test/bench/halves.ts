@@ -11,7 +11,7 @@ import { sweepPoints } from "./metrics/sweeps.ts";
 import { operator } from "./operator/operator.ts";
 import { contracts } from "./webhooks/contracts.ts";
 import { consolePages } from "./webhooks/console.ts";
-import { dead, lookup, partners } from "./webhooks/growth.ts";
+import { dead, edit, lookup, partners } from "./webhooks/growth.ts";
 import { validate } from "./webhooks/validate.ts";
 import { verify } from "./webhooks/verify.ts";
 import { worker } from "./webhooks/worker.ts";
@@ -36,6 +36,7 @@ const webhooks: Half<WebhookStage> = {
     verify,
     validate,
     partners,
+    edit,
     dead,
     lookup,
     preview,

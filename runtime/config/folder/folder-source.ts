@@ -145,8 +145,7 @@ class FolderReader {
   /** Unix milliseconds at which time alone makes something else of what is in force. */
   private againMs = Number.POSITIVE_INFINITY;
   private readonly waitingSince = new WaitingSince();
-  private readonly compileObjects = createCompiler();
-  private readonly hashes = new ContentHash();
+  private readonly compiling = { compile: createCompiler(), hashes: new ContentHash() };
   /** A fault of the record at the start. */
   private recordProblem: SourceProblem | undefined;
 
@@ -203,7 +202,7 @@ class FolderReader {
       mayForget: true,
     };
     const tooMany = fileProblem(this.folder, "TooLarge", `holds more than ${filesMax} files; the others are not read`);
-    const compilation = { policy, before, compile: this.compileObjects, hashes: this.hashes };
+    const compilation = { policy, before, ...this.compiling };
     const { state: compiled, againMs } = stateOf(this.objects, compilation, this.hasTooMany ? [tooMany] : []);
     const state = { ...compiled, config: this.waitingSince.note(compiled.config, this.lastOf, before.nowMs) };
     this.parts = partsOf(state.config);

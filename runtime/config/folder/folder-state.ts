@@ -42,7 +42,11 @@ interface Compilation {
 /** Compiles files that were read otherwise. */
 export function compileFiles(files: readonly FolderFile[], policy: InstallationPolicy): FolderState {
   const before: Before = { partOf: () => undefined, nowMs: Date.now(), lastGoodMs: lastGoodMsDefault, mayForget: true };
-  return stateOf(readObjects(files, noObjects), { policy, before, compile: createCompiler(), hashes: new ContentHash() }, []).state;
+  return stateOf(
+    readObjects(files, noObjects),
+    { policy, before, compile: createCompiler(), hashes: new ContentHash() },
+    [],
+  ).state;
 }
 
 /** Compiles the objects of a folder. `againMs` is the time at which time alone makes another state. */

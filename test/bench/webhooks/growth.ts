@@ -1,12 +1,14 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { request } from "undici";
 import { retryUntilReply } from "../../../runtime/nats/connection/retry-until-reply.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createDeliveriesStream } from "../../../runtime/nats/streams/deliveries-stream.ts";
 import { createEventsStream } from "../../../runtime/nats/streams/events-stream.ts";
 import { deliveryId, eventHash, messageId, partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { deliveryHeaders } from "../../../runtime/webhooks/records/delivery-record.ts";
+import type { Changes } from "../../crds/valid-objects.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "../../runtime/webhooks/engine-fixture.ts";
 import type { WorkerOrder } from "../../runtime/webhooks/worker-process.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
@@ -73,6 +75,43 @@ async function idle(port: number, count: number, bench: Bench): Promise<Idle> {
   await subject.stop();
   await site.remove();
   return found;
+}
+
+const partnersPerFile = 100;
+
+/** An edit of one among many partners of a folder, from the write of its file until it is in force. */
+export async function edit({ sink }: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
+  const count = bench.isSmall ? 20 : 10_000;
+  const [port = 0] = await sink.open([0]);
+  const site = await makeSite(bench.program);
+  const write = (first: number, more: Changes = {}): Promise<void> => {
+    const places = Array.from({ length: Math.min(partnersPerFile, count) }, (_, place) => first + place);
+    const objects = places.flatMap((place) => webhookPartner(port, place, place === 0 ? more : {}));
+    return site.write(`partners-${first}.yaml`, objects);
+  };
+  for (let first = 0; first < count; first += partnersPerFile) await write(first);
+  const subject = await site.run();
+  const hashNow = async (): Promise<unknown> => {
+    const response = await request(`${subject.adminUrls[0]}/configz`);
+    return Reflect.get((await response.body.json()) as object, "hash");
+  };
+  // Consumers of partners are made after the program is ready.
+  await sleep(bench.isSmall ? 100 : 20_000);
+  const seconds = await rounds(bench.rounds, async (round) => {
+    const before = await hashNow();
+    const startedMs = performance.now();
+    await write(0, { "endpoint.timeoutSeconds": 11 + round });
+    await waitFor(async () => (await hashNow()) !== before, { timeoutMs, what: "the edit", pollMs: 50 });
+    return (performance.now() - startedMs) / 1_000;
+  });
+  const resident = subject.resident().largest;
+  await subject.stop();
+  await site.remove();
+  const name = `${count} partners in a folder`;
+  return [
+    { name: `${name}: an edit of one until it is in force`, unit: "s", values: seconds, bar: { atMost: 1 } },
+    { name: `${name}: resident after the edits`, unit: "MiB", values: [resident] },
+  ];
 }
 
 const waiting = { state: "Paused" } as const;
