@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, vi } from "vitest";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import type { CatalogChecksAnswer } from "../../api/catalog.ts";
 import type { QueryAnswer } from "../../api/queries.ts";
 import type { PageAction } from "./console-visitor.ts";
@@ -165,6 +165,50 @@ export const metricActions: readonly PageAction[] = [
       await page.getByRole("link", { name: "1 h" }).click();
       await page.locator(".chart canvas").waitFor();
       expect(new URL(page.url()).searchParams.has("from")).toBe(false);
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+    },
+  },
+  {
+    name: "has no mouse hides and shows series, zooms in, and gets back",
+    run: async ({ open, visit }) => {
+      const tab = await open();
+      const { page } = tab;
+      const path = "/explorer?metric=auth_success_rate&filter%5Btenant%5D=lumen&group_by=region&range=1h";
+      await visit(tab, { name: "zoom", path, reader: "tenant", heading: "Explorer", sees: ["newest sample"] });
+      const [eu, latam] = [
+        page.getByRole("button", { name: "region=eu" }),
+        page.getByRole("button", { name: "region=latam" }),
+      ];
+      const pressed = async () => [await eu.getAttribute("aria-pressed"), await latam.getAttribute("aria-pressed")];
+      const hasFocus = (one: Locator) => one.evaluate((element) => element === document.activeElement);
+      for (const [key, shown] of [
+        ["Space", ["true", "false"]],
+        ["Enter", ["true", "true"]],
+        ["Shift+Enter", ["false", "true"]],
+        ["Shift+Enter", ["true", "true"]],
+      ] as const) {
+        await latam.press(key);
+        await expect.poll(pressed).toEqual(shown);
+        expect(await hasFocus(latam)).toBe(true);
+      }
+      const minutes = (): number => {
+        const { searchParams } = new URL(page.url());
+        return Math.round(
+          (Date.parse(searchParams.get("to") ?? "") - Date.parse(searchParams.get("from") ?? "")) / 60_000,
+        );
+      };
+      const zoomIn = page.getByRole("button", { name: "Zoom in" });
+      for (const [key, shown] of [
+        ["Enter", 30],
+        ["Space", 15],
+      ] as const) {
+        await zoomIn.press(key);
+        await expect.poll(minutes).toBe(shown);
+        expect(await hasFocus(zoomIn)).toBe(true);
+      }
+      await page.getByRole("button", { name: "Zoom out" }).press("Enter");
+      await expect.poll(minutes).toBe(30);
       expect(tab.faults).toEqual([]);
       await tab.close();
     },

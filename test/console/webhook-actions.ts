@@ -133,7 +133,16 @@ async function openDeliveries({ installation, open, visit }: ConsoleVisitor): Pr
   const row = tab.page.locator(".event-row").filter({ hasText: rejected });
   for (const cell of [row.locator(".event-time"), row.locator(".event-first")])
     expect(await cell.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
-  await tab.page.getByRole("button", { name: `1 rejected 1 delivered of ${rejected}` }).click();
+  const toggle = tab.page.getByRole("button", { name: `1 rejected 1 delivered of ${rejected}` });
+  for (const [key, isOpen] of [
+    ["Enter", "true"],
+    ["Space", "false"],
+  ] as const) {
+    await toggle.press(key);
+    await expect.poll(() => toggle.getAttribute("aria-expanded")).toBe(isOpen);
+    expect(await toggle.evaluate((one) => one === document.activeElement)).toBe(true);
+  }
+  await toggle.click();
   await tab.page.waitForURL(`${installation.url}/console/events?open=${rejected}`);
   const opening = tab.page.context().waitForEvent("page");
   await tab.page.getByRole("link", { name: rejected, exact: true }).click({ modifiers: ["Control"] });
