@@ -69,7 +69,7 @@ export function EventsPage(): JSX.Element {
           <button type="button" onClick={refresh}>
             Refresh
           </button>
-          {mayUse(me, ["webhooks:replay"]) ? (
+          {mayUse(me, ["webhooks:replay"]) && !isPart ? (
             <button type="button" aria-expanded={isReplaying} onClick={() => setReplaying(!isReplaying)}>
               Replay matching
             </button>

@@ -61,6 +61,8 @@ async function filterByPart({ installation, open, visit }: ConsoleVisitor): Prom
     await field.press("Enter");
     const choice = page.getByRole("navigation", { name: "Matching partners" });
     await choice.getByRole("link", { name: failing.partner }).waitFor();
+    // Nothing is selected yet.
+    expect(await page.getByRole("button", { name: /^(?:Replay matching|Redrive|Acknowledge)/u }).count()).toBe(0);
     expect(await tab.audit()).toEqual([]);
     await choice.getByRole("link", { name: "default/north-ledger" }).click();
     await page.waitForURL(isAt(path, "default/north-ledger"));
