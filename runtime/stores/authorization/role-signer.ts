@@ -27,6 +27,8 @@ const sessionName = "heliograph";
 const responseBytesMax = 65_536;
 const tokenBytesMax = 20_000;
 const forbidden = 403;
+/** The issuer did not respond in time to the service, which asks for another try. Its status is 400. */
+const unreachedIssuer = "IDPCommunicationError";
 /** Responses to keys that other keys may replace. */
 const rejectedKeys = /security token[^<"]*(?:expired|invalid)|ExpiredToken|UnrecognizedClient/iu;
 
@@ -45,7 +47,7 @@ export function createRoleSigner(
   identity: WebIdentity | undefined,
   timeoutMs: number,
 ): Authorizer {
-  const stsUrl = identity?.stsUrl ?? regionalUrl(region, roleArn);
+  const stsUrl = identity?.stsUrl ?? stsUrlOf(region, roleArn);
   const { origin, pathname } = new URL(stsUrl);
   const { pool } = openPool({ url: stsUrl, timeoutMs }, { tls: {} });
   const fetchKeys = async (): Promise<Issued<AwsKeys>> => {
@@ -79,10 +81,20 @@ export function createRoleSigner(
   };
 }
 
-/** Each partition of AWS has its domain. Source: AWS General Reference, "AWS STS endpoints and quotas". */
-function regionalUrl(region: string, roleArn: string): string {
-  const domain = roleArn.startsWith("arn:aws-cn:") ? "amazonaws.com.cn" : "amazonaws.com";
-  return `https://sts.${region}.${domain}/`;
+/** Partitions of AWS with another domain. Source: the endpoints of botocore, `partitions.json`. */
+const domains: Readonly<Record<string, string>> = {
+  "aws-cn": "amazonaws.com.cn",
+  "aws-eusc": "amazonaws.eu",
+  "aws-iso": "c2s.ic.gov",
+  "aws-iso-b": "sc2s.sgov.gov",
+  "aws-iso-e": "cloud.adc-e.uk",
+  "aws-iso-f": "csp.hci.ic.gov",
+};
+
+/** The Security Token Service of a region, in the partition of a role. */
+export function stsUrlOf(region: string, roleArn: string): string {
+  const [, partition = ""] = roleArn.split(":");
+  return `https://sts.${region}.${domains[partition] ?? "amazonaws.com"}/`;
 }
 
 function withoutSetting(): StoreError {
@@ -114,7 +126,7 @@ function keysOf({ status, headers, body }: Exchanged, nowMs: number): Issued<Aws
   if (status !== 200) {
     const code = /^\w{1,64}$/u.exec(member("Code"))?.[0];
     throw new StoreError("status", `HTTP ${status}${code === undefined ? "" : ` ${code}`}`, {
-      isPassing: status >= 500,
+      isPassing: status >= 500 || code === unreachedIssuer,
     });
   }
   const [accessKeyId, secretAccessKey, sessionToken] = ["AccessKeyId", "SecretAccessKey", "SessionToken"].map(member);

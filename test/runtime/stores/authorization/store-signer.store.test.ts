@@ -75,7 +75,7 @@ async function verified(request: IncomingMessage, response: ServerResponse): Pro
     return;
   }
   seen.push({ method, url: `${url}${path}`, contentType, body, authorization, time: String(time) });
-  const target = `${prometheus.url}${path.replace("/workspaces/w%20s", "")}`;
+  const target = `${prometheus.url}${path.replaceAll(/\/+/gu, "/").replace("/workspaces/w%20s", "")}`;
   const init = { method, headers: { "content-type": contentType }, ...(method === "POST" ? { body } : {}) };
   const answer = await fetch(target, init);
   response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
@@ -119,15 +119,16 @@ function keyFault(keys: { readonly token: string; readonly endsAtMs: number }, t
 }
 
 function canonicalOf({ method, url: target = "", headers }: IncomingMessage, names: string, body: string): string {
-  const { pathname, search } = new URL(target, url);
+  const { pathname, search } = new URL(`${url}${target}`);
   const strict = (text: string): string => text.replaceAll("*", "%2A").replaceAll("%7E", "~");
   const query = search.slice(1).split("&").filter(Boolean).map(strict).sort().join("&");
   const lines = names.split(";").map((name) => `${name}:${String(headers[name])}`);
-  return [method, pathname.replaceAll("%", "%25"), query, ...lines, "", names, sha(body)].join("\n");
+  const path = pathname.replaceAll(/\/+/gu, "/").replaceAll("%", "%25");
+  return [method, path, query, ...lines, "", names, sha(body)].join("\n");
 }
 
 /** A set with a store of AWS keys. */
-function setOf() {
+function setOf(base = `${url}/workspaces/w%20s/`) {
   const set = createStoreSet(Date.now, () => {
     throw new Error("no peer");
   });
@@ -138,7 +139,7 @@ function setOf() {
       ...storeConfig({ name: "eu", region: "eu", url }),
       peer: undefined,
       prometheus: {
-        url: `${url}/workspaces/w%20s/`,
+        url: base,
         timeoutMs: 5_000,
         flavour: "Prometheus",
         headers: {},
@@ -183,6 +184,35 @@ describe("a store of Amazon Managed Service for Prometheus", () => {
       expect(caught).toContain("StoreError");
     } finally {
       proxyAheadMs = 0;
+    }
+  });
+
+  // Prometheus signs two slashes of a URL as they are, and AWS rejects the request: prometheus/prometheus#10200.
+  test("accepts a URL with two slashes", async () => {
+    const { store } = setOf(`${url}//workspaces//w%20s`);
+    expect(await store().client.single("vector(1)", 0, storeCall())).toBe(1);
+  });
+
+  // Proxies change other headers: grafana/agent#6264, trickstercache/trickster#685.
+  test("gets signatures of the host, the type and the credentials only, and no other header of AWS or a tenant", async () => {
+    const { store } = setOf();
+    const traceparent = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
+    expect(await store().client.single("vector(1)", 0, { ...storeCall(), traceparent, tenant: "lumen" })).toBe(1);
+    const last = partsOf(seen.at(-1)?.authorization ?? "");
+    expect(last.names).toBe("content-type;host;x-amz-date;x-amz-security-token");
+  });
+
+  // A role in the environment of the pod replaced configured keys: VictoriaMetrics/VictoriaMetrics#9168.
+  test("uses the keys of its Secret in a pod whose environment names a role", async () => {
+    process.env["AWS_ROLE_ARN"] = roleArn;
+    process.env["AWS_WEB_IDENTITY_TOKEN_FILE"] = "/nowhere";
+    try {
+      const { store } = setOf();
+      expect(await store().client.single("vector(1)", 0, storeCall())).toBe(1);
+      expect(partsOf(seen.at(-1)?.authorization ?? "").id).toBe(accepted.id);
+    } finally {
+      delete process.env["AWS_ROLE_ARN"];
+      delete process.env["AWS_WEB_IDENTITY_TOKEN_FILE"];
     }
   });
 
@@ -233,8 +263,10 @@ interface Sts {
   requests: number;
   /** Life of new keys. */
   lifeMs: number;
-  /** Status of each response instead of keys. */
-  failure: number | undefined;
+  /** Status and code of each response instead of keys. */
+  failure: readonly [status: number, code: string] | undefined;
+  /** Responses with the failure; then keys. @default all */
+  failures: number;
   hang: boolean;
 }
 
@@ -261,6 +293,7 @@ async function startSts(): Promise<Sts> {
     requests: 0,
     lifeMs: 3_600_000,
     failure: undefined,
+    failures: Number.POSITIVE_INFINITY,
     hang: false,
   };
 }
@@ -273,7 +306,7 @@ async function exchanged(request: IncomingMessage, response: ServerResponse): Pr
     const text = `<ErrorResponse><Error><Code>${code}</Code><Message>${form.get("WebIdentityToken")}</Message>`;
     response.writeHead(status, { "content-type": "text/xml" }).end(`${text}</Error></ErrorResponse>`);
   };
-  if (sts.failure !== undefined) return fail(sts.failure, "ServiceUnavailable");
+  if (sts.failure !== undefined && sts.requests <= sts.failures) return fail(...sts.failure);
   if (form.get("Action") !== "AssumeRoleWithWebIdentity" || form.get("Version") !== "2011-06-15")
     return fail(400, "InvalidAction");
   if (form.get("RoleArn") !== roleArn) return fail(403, "AccessDenied");
@@ -336,7 +369,8 @@ describe("a store of Amazon Managed Service for Prometheus with a role", () => {
   }, startMsMax);
   const identity = (): WebIdentity => ({ tokenFile, stsUrl: sts.url });
   const reset = (changes: Partial<Sts> = {}): void => {
-    Object.assign(sts, { granted: [], requests: 0, lifeMs: 3_600_000, failure: undefined, hang: false }, changes);
+    const usual = { granted: [], requests: 0, lifeMs: 3_600_000, failure: undefined, hang: false };
+    Object.assign(sts, usual, { failures: Number.POSITIVE_INFINITY }, changes);
   };
   const failureOf = (read: () => Promise<unknown>): Promise<string> =>
     read().then(
@@ -369,7 +403,9 @@ describe("a store of Amazon Managed Service for Prometheus with a role", () => {
   });
 
   test.each<readonly [what: string, changes: Partial<Sts>, message: string]>([
-    ["fails", { failure: 503 }, "HTTP 503 ServiceUnavailable"],
+    ["fails", { failure: [503, "ServiceUnavailable"] }, "HTTP 503 ServiceUnavailable"],
+    // Throttling has the status 400: trinodb/trino#10535, apache/datafusion-comet#6024.
+    ["throttles", { failure: [400, "Throttling"] }, "HTTP 400 Throttling"],
     ["hangs", { hang: true }, "no response in 1000 ms"],
   ])("uses its keys until they expire while the Security Token Service %s", async (_what, changes, message) => {
     reset({ lifeMs: 5_000 });
@@ -390,6 +426,8 @@ describe("a store of Amazon Managed Service for Prometheus with a role", () => {
     // The renewal began before, and did not end the reads.
     expect(performance.now() - startedAtMs).toBeGreaterThan(3_000);
     expect(sts.requests).toBeGreaterThan(before);
+    // After a rejection it gets one request a second.
+    expect(sts.failure?.[0] === 400 ? sts.requests - before : 0).toBeLessThan(10);
     reset();
     await waitFor(async () => (await failureOf(read)) === "read 1", { timeoutMs: 30_000, what: "new keys" });
   });
@@ -406,6 +444,14 @@ describe("a store of Amazon Managed Service for Prometheus with a role", () => {
     for (const [id, keys] of valid) if (id.startsWith("ASIA")) valid.set(id, { ...keys, secret: "other" });
     expect(await failureOf(read)).toContain("HTTP 403: ");
     expect(sts.requests).toBe(0);
+  });
+
+  // AWS asks for another try: aws/aws-cli#7194, aws-actions/configure-aws-credentials#299.
+  test("is read although the Security Token Service could not reach the issuer at first", async () => {
+    reset({ failure: [400, "IDPCommunicationError"], failures: 1 });
+    await project();
+    expect(await failureOf(roleOf(identity()))).toBe("read 1");
+    expect(sts.requests).toBe(2);
   });
 
   test("reports a rejected token, and not the token itself", async () => {

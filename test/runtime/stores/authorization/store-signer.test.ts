@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { stsUrlOf } from "../../../../runtime/stores/authorization/role-signer.ts";
 import { awsSignature } from "../../../../runtime/stores/authorization/store-signer.ts";
 
 // The key, the time and the scope of the published test suite of Signature Version 4.
@@ -70,5 +71,22 @@ describe("the published vectors of Signature Version 4", () => {
       "SignedHeaders=host;x-amz-date;x-amz-security-token, " +
         "Signature=85d96828115b5dc0cfc3bd16ad9e210dd772bbebba041836c64533a82be05ead",
     );
+  });
+});
+
+// Clients that knew one domain or only the global endpoint: prometheus/prometheus#10308, aws/aws-sdk-js-v3#6711,
+// cert-manager/cert-manager#5455, n8n-io/n8n#32825.
+describe("the Security Token Service of a role", () => {
+  test.each([
+    ["aws", "eu-west-1", "https://sts.eu-west-1.amazonaws.com/"],
+    ["aws-cn", "cn-north-1", "https://sts.cn-north-1.amazonaws.com.cn/"],
+    ["aws-us-gov", "us-gov-west-1", "https://sts.us-gov-west-1.amazonaws.com/"],
+    ["aws-eusc", "eusc-de-east-1", "https://sts.eusc-de-east-1.amazonaws.eu/"],
+    ["aws-iso", "us-iso-east-1", "https://sts.us-iso-east-1.c2s.ic.gov/"],
+    ["aws-iso-b", "us-isob-east-1", "https://sts.us-isob-east-1.sc2s.sgov.gov/"],
+    ["aws-iso-e", "eu-isoe-west-1", "https://sts.eu-isoe-west-1.cloud.adc-e.uk/"],
+    ["aws-iso-f", "us-isof-south-1", "https://sts.us-isof-south-1.csp.hci.ic.gov/"],
+  ])("of the partition %s is that of the region", (partition, region, expected) => {
+    expect(stsUrlOf(region, `arn:${partition}:iam::123456789012:role/reader`)).toBe(expected);
   });
 });
