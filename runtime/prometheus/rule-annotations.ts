@@ -16,14 +16,20 @@ export function ruleAnnotations(
     return `${factor} over ${formatDuration(longSeconds)} and ${formatDuration(shortSeconds)}`;
   });
   const { runbookUrl, contact } = entry.metric;
+  const counted = slo.over === undefined ? "events" : "slices";
   return {
     ...literal({ ...(runbookUrl && { runbook_url: runbookUrl }), ...(contact && { contact }) }),
     summary: `The objective ${slo.name} of ${slo.domain} burns its error budget ${speeds[severity]}`,
     description:
       `The burn rate of ${entry.metric.id} is {{ $value | humanize }}. ` +
-      `The limits are ${limits.join(" or ")}; the objective is ${percent} % of events ${windowText(slo)}.` +
-      (slo.corrections ? " Events of corrections count in the windows of this alert, unlike in /v1/metrics/slo." : ""),
+      `The limits are ${limits.join(" or ")}; the objective is ${percent} % of ${counted} ${windowText(slo)}.` +
+      (slo.corrections ? ` ${correctionsText(counted)}` : ""),
   };
+}
+
+/** A rule cannot leave out a part of its windows. */
+function correctionsText(counted: string): string {
+  return `The ${counted} of corrections count in its windows, unlike on the status page and in /v1/metrics/slo.`;
 }
 
 function windowText({ windowDays, calendar }: SloConfig): string {

@@ -55,7 +55,7 @@ export function statusPage({ tenant, status, data }: StatusAnswer): string {
       .at(-1) ?? "";
   return pageOf(`Status of ${tenant}`, [
     `<p class="summary">${summaryOf(status, data)}</p>`,
-    `<ul>${data.map(objectiveItem).join("")}</ul>`,
+    `<ul>${data.map((objective) => objectiveItem(objective, titleOf(objective, data))).join("")}</ul>`,
     `<p>As of <time datetime="${latest}">${latest.replace("T", " ").replace(/(?:\.\d+)?Z$/u, " UTC")}</time>. `,
     `<a href="/v1/status/${encodeURIComponent(tenant)}">The same as JSON</a></p>`,
   ]);
@@ -73,10 +73,17 @@ export function sentencePage(title: string, sentence: string): string {
   return pageOf(title, [`<p>${escaped(sentence)}</p>`]);
 }
 
-function objectiveItem(objective: PublicObjective): string {
-  const { title, status, missing_regions: missing } = objective;
+/** The title, with the regions if another view of the objective has the same one. */
+function titleOf({ title, regions }: PublicObjective, data: readonly PublicObjective[]): string {
+  const isAlone = data.filter((other) => other.title === title).length === 1;
+  return isAlone ? title : `${title} (${regions.join(", ")})`;
+}
+
+/** Counts are of events, or of slices of time: shares name neither. */
+function objectiveItem(objective: PublicObjective, title: string): string {
+  const { status, missing_regions: missing } = objective;
   const promised = percent(objective.objective);
-  const reached = objective.sli === undefined ? "" : `${percent(objective.sli)} of events were good. `;
+  const reached = objective.sli === undefined ? "" : `${percent(objective.sli)} good. `;
   return [
     `<li class="${status}"><h2>${escaped(title)}</h2>`,
     `<p class="state">${words[status]}</p>`,
@@ -111,7 +118,7 @@ function correction({ reason, active, seconds, from, to }: Corrections[number]):
 function uncorrected({ uncorrected: all }: PublicObjective): string {
   if (all?.sli === undefined) return "";
   const left = all.budget_remaining === undefined ? "" : `, ${percent(all.budget_remaining)} of the error budget left`;
-  return `<p>With all events: ${percent(all.sli)} good${left}.</p>`;
+  return `<p>With this time counted: ${percent(all.sli)} good${left}.</p>`;
 }
 
 function minutes(seconds: number): string {

@@ -133,7 +133,7 @@ describe("the alert of an objective", () => {
     const { groups, notes } = sloRules(corrected, options);
     const [rule] = groups.find(({ name }) => name.includes("/login/"))?.rules ?? [];
     const { expr = "", annotations = {} } = rule ?? {};
-    const counted = "Events of corrections count in the windows of this alert, unlike in /v1/metrics/slo.";
+    const counted = "The events of corrections count in its windows, unlike on the status page and in /v1/metrics/slo.";
     expect(annotations["description"]).toContain(`over 30 days. ${counted}`);
     const [fromSeconds, toSeconds] = [Date.parse("2026-11-27T10:00:00Z"), Date.parse("2026-11-27T11:00:00Z")].map(
       (ms) => ms / 1_000,

@@ -95,7 +95,7 @@ describe("the status page", () => {
     const { text: page } = await ask("/status/brand-a");
     expect(page).toContain("<p>Not counted: Move &#60;db&#62;, 1 h of this time. In progress until ");
     expect(page).toContain('<time datetime="2026-01-01T12:30:00.000Z">2026-01-01 12:30 UTC</time>');
-    expect(page).toMatch(/<p>With all events: [\d.]+ % good, [-\d.]+ % of the error budget left\.<\/p>/u);
+    expect(page).toMatch(/<p>With this time counted: [\d.]+ % good, [-\d.]+ % of the error budget left\.<\/p>/u);
     expect(page).not.toContain("Years ago");
     const { json } = await ask("/v1/status/brand-a");
     const [item] = (json() as StatusAnswer).data;
@@ -114,8 +114,21 @@ describe("the status page", () => {
   test("shows one figure for an objective without corrections", async () => {
     const { ask } = await start();
     const { text: page } = await ask("/status/brand-a");
-    expect(page).toContain("% of events were good.");
-    expect(page).not.toContain("all events");
+    expect(page).toMatch(/<p>[\d.]+ % good\. The objective is 99 % over 30 days\.<\/p>/u);
+    expect(page).not.toContain("counted");
+  });
+
+  test("names the regions of an objective that has a view for each", async () => {
+    const reply = simulated(() => ({ services: ["a"] }));
+    const server = await startMetricsServer({ eu: reply, latam: reply }, { now: () => nowMs });
+    closing.push(server);
+    const catalogs = server.config.catalogs.map((catalog) => ({
+      ...catalog,
+      metrics: catalog.metrics.map(({ complianceScope: _none, ...metric }) => metric),
+    }));
+    server.apply({ ...server.config, catalogs });
+    const { text: page } = await server.get("/status/brand-a", {});
+    expect(page.match(/<h2>[^<]+<\/h2>/gu)).toEqual(["<h2>login (eu)</h2>", "<h2>login (latam)</h2>"]);
   });
 
   test("writes a title that looks like markup as text", async () => {
