@@ -9,7 +9,15 @@ let environment: Readonly<Record<string, string>>;
 beforeAll(async () => {
   installation = await startDemoInstallation();
   const scopes = "events:write,webhooks:read,metrics:read";
-  const token = await runProgram(["dev-token", "--tenant=lumen", `--scope=${scopes}`, "--data", installation.data]);
+  // That of the demo, which a page asks its readers to export.
+  const token = await runProgram([
+    "dev-token",
+    "--tenant=lumen",
+    `--scope=${scopes}`,
+    "--role=metrics-finance",
+    "--data",
+    installation.data,
+  ]);
   environment = {
     HELIOGRAPH_URL: installation.url,
     HELIOGRAPH_TOKEN: token.stdout.trim(),
