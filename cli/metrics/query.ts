@@ -109,9 +109,15 @@ function sayNotes({ data, meta, errors = [] }: QueryAnswer): void {
   for (const { metric, detail } of errors) say(`${metric}: ${detail}`);
   if (data.length === 0 && errors.length === 0) say("no series has points in this time range");
   for (const hint of meta.hints ?? []) say(hint);
+  sayDeprecated(meta);
   sayMissing(meta);
   sayCompared(meta);
   if (meta.has_more) say(`${data.length} of ${meta.total_series} series; narrow the query with --filter`);
+}
+
+function sayDeprecated({ deprecated = [] }: QueryAnswer["meta"]): void {
+  for (const { metric, sunset_at: end, replaced_by: other } of deprecated)
+    say(`${metric} is deprecated, and ends ${end.slice(0, 10)}${other === undefined ? "" : `; use ${other}`}`);
 }
 
 function sayMissing({ regions, partial, infinite_points: infinite }: QueryAnswer["meta"]): void {

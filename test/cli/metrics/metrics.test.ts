@@ -75,6 +75,29 @@ describe("the parameters of a query", () => {
   });
 });
 
+test("a query names deprecated metrics, when they end, and what replaces them", async () => {
+  const deprecated = [
+    {
+      metric: "old_lag",
+      deprecated_at: "2026-01-01T00:00:00Z",
+      sunset_at: "2026-07-01T00:00:00.000Z",
+      replaced_by: "lag",
+    },
+    { metric: "older_lag", deprecated_at: "2026-01-01T00:00:00Z", sunset_at: "2026-06-30T00:00:00.000Z" },
+  ];
+  const meta = { from: "2026-03-01T00:00:00Z", to: "2026-03-01T01:00:00Z", regions: [], deprecated };
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ data: [], meta }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const { code, stderr } = await runProgram(["query", "old_lag", "older_lag", "--url", `http://127.0.0.1:${port}`]);
+  expect(code).toBe(0);
+  expect(stderr).toContain("old_lag is deprecated, and ends 2026-07-01; use lag\n");
+  expect(stderr).toContain("older_lag is deprecated, and ends 2026-06-30\n");
+});
+
 describe("the gate of objectives whose stores do not respond", () => {
   const gate = async (status: number, body: object, ...flags: readonly string[]) => {
     const server = createServer((_request, response) => {
