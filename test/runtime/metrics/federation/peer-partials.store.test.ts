@@ -35,6 +35,8 @@ const slos: readonly SloConfig[] = [
   { ...shared, name: "payments", metric: "payments_success", counts: "Good" },
   { ...shared, name: "latency", metric: "latency_ms", counts: "Good", threshold: 100 },
 ];
+const calendar = { period: "Month", timeZone: "Europe/Berlin" } as const;
+const monthly = slos.map((slo) => ({ ...slo, name: `${slo.name}-month`, calendar }));
 
 let servers: readonly Server[];
 let raw: RunningLayout["raw"];
@@ -47,7 +49,7 @@ beforeAll(async () => {
     url: servers[server]?.url ?? "",
   });
   const [eu, latam] = [[store("eu", "eu", 0)], [store("latam-1", "latam", 1), store("latam-2", "latam", 2)]];
-  running = await startTwoRuntimes({ eu, latam, metricsOf: generatedMetrics, slos });
+  running = await startTwoRuntimes({ eu, latam, metricsOf: generatedMetrics, slos: [...slos, ...monthly] });
   raw = await rawOf([...eu, ...latam]);
 });
 afterAll(async () => {
@@ -135,13 +137,35 @@ test("an objective over a peer is that of all stores, by ratio and by bucket", a
   expect(asked.map(({ name, regions, status }) => ({ name, regions, status }))).toEqual(
     direct.map(({ name, regions, status }) => ({ name, regions, status })),
   );
-  expect(asked.map(({ name }) => name).sort()).toEqual(["latency", "payments"]);
+  expect(asked.map(({ name }) => name).sort()).toEqual(["latency", "latency-month", "payments", "payments-month"]);
   for (const [index, { events }] of asked.entries()) {
     expect(events.total).toBeGreaterThan(1_000);
     expect(events.good / (direct[index]?.events.good ?? 0)).toBeCloseTo(1, 9);
     expect(events.total / (direct[index]?.events.total ?? 0)).toBeCloseTo(1, 9);
   }
 });
+
+test.each(monthly.map(({ name }) => name))("the history of %s over a peer is that of all stores", async (name) => {
+  const history = async (api: MetricsApi): Promise<readonly HistoryPoint[]> => {
+    const params = parameters([
+      ["tenant", "brand-a"],
+      ["slo", name],
+    ]);
+    const context = { correlationId: "slo", nowMs };
+    const { status, body: answered } = await api.sloHistory(params, everyone, AbortSignal.timeout(30_000), context);
+    expect(status).toBe(200);
+    return (answered as { readonly data: readonly HistoryPoint[] }).data;
+  };
+  const [asked, direct] = [await history(running.asking), await history(running.direct)];
+  const digits = ({ at, sli }: HistoryPoint): unknown => [at, sli?.toPrecision(9) ?? null];
+  expect(asked.map(digits)).toEqual(direct.map(digits));
+  expect(asked.filter(({ sli }) => sli !== null).length).toBeGreaterThan(0);
+});
+
+interface HistoryPoint {
+  readonly at: string;
+  readonly sli: number | null;
+}
 
 interface SloItem {
   readonly name: string;
