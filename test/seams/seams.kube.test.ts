@@ -28,8 +28,10 @@ const paceMs = 100;
 const settleMs = 60_000;
 const drainMs = 60_000;
 const waitingShownMax = 10;
-/** Part of the pairs of existing partners, of the responses and of the deliveries that have one right outcome. */
+/** Part of the pairs of existing partners and of the deliveries that have one right outcome. */
 const decidedShareMin = 0.8;
+/** The same of responses. They name no configuration, so that edits leave them open until both pods have them. */
+const decidedResultsMin = 0.5;
 /** What a change keeps from being routed for a while, out of what the resources ask for. */
 const owedShareMin = 0.5;
 
@@ -95,8 +97,9 @@ test.for(walks)(
     await routing.stop();
     if (report.text !== "") process.stdout.write(`${report.text}\n`);
     expect({ problems: [...report.problems, ...walker.problems], waiting }).toEqual({ problems: [], waiting: [] });
-    for (const share of [report.decidedShare, report.decidedResults, report.decidedTexts])
+    for (const share of [report.decidedShare, report.decidedTexts])
       expect(share).toBeGreaterThanOrEqual(decidedShareMin);
+    expect(report.decidedResults).toBeGreaterThanOrEqual(decidedResultsMin);
     // Each step lasts `paceMs` at least, and traffic goes on meanwhile.
     const eventsPerStep = (eventsPerSecond * paceMs) / 1_000;
     expect(report.owed).toBeGreaterThan(walker.demand * eventsPerStep * owedShareMin);

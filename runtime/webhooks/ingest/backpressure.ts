@@ -46,7 +46,7 @@ export function unavailable(detail: string, afterSeconds: number, cause?: unknow
 }
 
 /** Runs a step, or rejects it at once. @throws ApiError, and the errors of the step */
-type Admit = <T>(bytes: number, step: () => Promise<T>) => Promise<T>;
+export type Admit = <T>(bytes: number, step: () => Promise<T>) => Promise<T>;
 
 /**
  * Limits the events that wait for JetStream. While it does not respond, one event at a time probes it, and all others

@@ -10,7 +10,7 @@ import type { DeliverySpans, IngestSpan } from "../telemetry/delivery-spans.ts";
 import { parseEnvelope, type Envelope, type ValidEnvelope, isOwnType } from "../events/envelope.ts";
 import { personalDataRules } from "../events/personal-data.ts";
 import { type EventContracts, exactEnvelope } from "./event-contracts.ts";
-import { createAdmission, retryAfterFullSeconds, retryAfterSeconds, unavailable } from "./backpressure.ts";
+import { type Admit, createAdmission, retryAfterFullSeconds, retryAfterSeconds, unavailable } from "./backpressure.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
 import { TurnBudget } from "./turn-budget.ts";
 import { eventHash } from "../ids.ts";
@@ -93,9 +93,9 @@ export function createIngest(deps: IngestDeps): Ingest {
       turn.spendBytes(bytes.byteLength);
       checkCaller(valid.envelope, caller, idForms);
       while (turn.isSpent) await turn.next;
-      if (deps.contracts?.areNeeded === true) deps.contracts.check(exactEnvelope(valid), (steps) => turn.spend(steps));
+      const repeated = await checkDeclared(deps, valid, { turn, admit });
       ({ envelope } = valid);
-      const response = await admit(bytes.byteLength, () => store(deps, valid, span));
+      const response = repeated ?? (await admit(bytes.byteLength, () => store(deps, valid, span)));
       end(response.duplicate ? "duplicate" : "stored");
       return response;
     } catch (error) {
@@ -149,6 +149,30 @@ function checkCaller(envelope: Envelope, { tenants }: EventCaller, idForms: read
 function typeProblem(type: string): FieldError | undefined {
   const detail = `types that begin with ${ownDomain}. are reserved for this service; use a different type`;
   return isOwnType(type) ? { field: "type", code: "not_allowed", detail } : undefined;
+}
+
+/**
+ * Checks an event against its declared type. A repetition of a stored event is a duplicate, although its version may
+ * have ended or changed since then: its producer may have lost the response.
+ * @returns the response to such a repetition, otherwise undefined
+ * @throws ApiError of the declared type
+ */
+async function checkDeclared(
+  { contracts, events }: IngestDeps,
+  valid: ValidEnvelope,
+  { turn, admit }: { readonly turn: TurnBudget; readonly admit: Admit },
+): Promise<IngestResponse | undefined> {
+  if (contracts?.areNeeded !== true) return undefined;
+  try {
+    contracts.check(exactEnvelope(valid), (steps) => turn.spend(steps));
+    return undefined;
+  } catch (error) {
+    const { eventId, tenant } = valid.envelope;
+    const read = admit(valid.bytes.byteLength, () => readKnown(events, valid.envelope));
+    const known = await read.catch(() => undefined);
+    if (known?.tenant !== tenant || Buffer.compare(known.body, valid.bytes) !== 0) throw error;
+    return { eventId, tenant, duplicate: true };
+  }
 }
 
 async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSpan): Promise<IngestResponse> {

@@ -395,6 +395,36 @@ describe.concurrent("a declared type", () => {
     it.engine.apply(declared(withoutRule));
     expect(await post("/events", bad("e-1").toString())).toMatchObject({ status: 202 });
   });
+
+  test("does not reject the repetition of an event that was stored before the edit", async (context) => {
+    const it = await caseOf(context);
+    const origin = { uid: "u-1", namespace: "shop", name: "payouts", generation: 1, specDigest: "", owner: "team" };
+    const versions = (change: object) => [
+      { version: "2026-01-01", schema: { type: "object" }, examples: [], state: "Active" as const, ...change },
+    ];
+    const declared = (change: object) => ({
+      ...configOf(),
+      eventCatalogs: [
+        {
+          ...origin,
+          types: [{ type: "payout.processed", description: "Sent.", sensitive: [], versions: versions(change) }],
+        },
+      ],
+    });
+    it.engine.apply(declared({}));
+    const post = poster(context, it);
+    const stored = eventBytes("e-1").toString();
+    expect(await post("/events", stored)).toMatchObject({ status: 202 });
+    it.engine.apply(declared({ state: "Deprecated", deprecatedAtMs: 1, sunsetAtMs: 2 }));
+    const retired = { status: 422, body: { code: "version_retired" } };
+    expect(await post("/events", eventBytes("e-2").toString())).toMatchObject(retired);
+    // The response to the first request may have been lost.
+    expect(await post("/events", stored)).toMatchObject({ status: 202, body: { duplicate: true } });
+    expect(await post("/events", `[${stored}]`)).toMatchObject({ body: { results: [{ status: 202 }] } });
+    const reply = await it.nats.connection.request(`${it.prefix}.in.acme`, stored, { timeout: timeoutMs });
+    expect(reply.json()).toMatchObject({ status: 202, duplicate: true });
+    expect(await post("/events", eventBytes("e-1", { data: {} }).toString())).toMatchObject(retired);
+  });
 });
 
 describe.concurrent("an event on a NATS subject", () => {
