@@ -66,9 +66,9 @@ export function regionsOf({ regions }: Pick<Slo, "regions">): string {
   return regions.map(({ region, state }) => (state === "ok" ? region : `${region} (${state})`)).join(",");
 }
 
-/** `99.5 % (97 % with all events)`: the second figure only for an objective with corrections */
+/** `99.5 % (97 % without corrections)`: the second figure only for an objective with corrections */
 function bothFigures(corrected: string | undefined, all: string | undefined): string | undefined {
-  return all === undefined ? corrected : `${corrected ?? "none"} (${all} with all events)`;
+  return all === undefined ? corrected : `${corrected ?? "none"} (${all} without corrections)`;
 }
 
 /** Share of the error budget that is left, negative when overspent. */

@@ -34,7 +34,7 @@ export function Sli({ objective: { sli, regions, uncorrected } }: { readonly obj
   return (
     <>
       {formatSli(sli)}
-      {uncorrected === undefined ? null : <AllEvents text={formatSli(uncorrected.sli)} />}
+      {uncorrected === undefined ? null : <Uncorrected text={formatSli(uncorrected.sli)} />}
       {missing.length === 0 ? null : <span class="quiet"> without {missing.map(regionText).join(", ")}</span>}
     </>
   );
@@ -52,7 +52,7 @@ export function BudgetBar({ objective }: { readonly objective: Slo }): JSX.Eleme
     <div class="bar-cell">
       <Bar share={left ?? null} label={`Budget left of ${objective.name}: ${text}`} tone={budgetTone(left)} />
       <span class="number">{text}</span>
-      {objective.uncorrected === undefined ? null : <AllEvents text={leftText(budgetLeft(objective.uncorrected))} />}
+      {objective.uncorrected === undefined ? null : <Uncorrected text={leftText(budgetLeft(objective.uncorrected))} />}
     </div>
   );
 }
@@ -62,8 +62,8 @@ function leftText(left: number | undefined): string {
 }
 
 /** The figure without corrections, next to the corrected one. */
-function AllEvents({ text }: { readonly text: string }): JSX.Element {
-  return <span class="quiet"> {text} with all events</span>;
+function Uncorrected({ text }: { readonly text: string }): JSX.Element {
+  return <span class="quiet"> {text} without corrections</span>;
 }
 
 /** What does not count, for an objective that leaves out a part of its window. */
