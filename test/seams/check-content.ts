@@ -98,7 +98,9 @@ function textsOf(
     const known = contentsOf({ timelines, catalogs }, one);
     const possible = known.size > 1 ? contentsOf({ timelines, catalogs }, one, reportedOf(one)) : known;
     const isCut = received.some((text) => text !== whole);
-    const isRight = received.length === 1 && possible.has(received[0] ?? "");
+    // Two partner objects of a recipient, one of which replaces the other, may have different payloads.
+    const senders = timelines.filter((timeline) => timeline.payloads(event, one.fromMs, one.toMs).length > 0);
+    const isRight = received.length <= Math.max(1, senders.length) && received.every((text) => possible.has(text));
     if (isRight) return [{ possible: possible.size, isCut }];
     const lines = timelines.flatMap((timeline) => timeline.story(one.fromMs, one.toMs)).join("; ");
     const story = catalogs.timelineOf(event.type)?.story(one.fromMs, one.toMs).join("; ") ?? "no catalog";
