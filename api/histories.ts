@@ -127,6 +127,8 @@ export const AttemptRequest = object(
       ),
       "JSON pointers by which the body was selected; absent if it was the event, and for tokens limited to partners",
     ),
+    body_sha256: text("SHA-256 of the body as signed; absent before the newest 64 attempts, and if a part is hidden"),
+    body: text("The body as signed if it is not the event with `attempt` as its last member; up to 512 KiB in all"),
   },
 );
 export type AttemptRequest = Static<typeof AttemptRequest>;
@@ -178,10 +180,7 @@ export const AttemptHistory = object(
   },
   {
     pod: text("Pod that made the attempt; requires the scope admin:debug"),
-    request: ref(
-      AttemptRequest,
-      "Request without its body; absent if nothing was sent, or if an earlier version made the attempt",
-    ),
+    request: ref(AttemptRequest, "The request; absent if nothing was sent, or if an earlier version made the attempt"),
     warnings: list(text(), "A problem that did not affect the outcome, such as a folded header or a repeated request"),
   },
 );

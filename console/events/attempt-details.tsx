@@ -2,13 +2,12 @@ import type { AttemptHistory, AttemptRequest, AttemptSignature } from "../../api
 import type { ComponentChildren, JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { Facts } from "../components/data-table.tsx";
-import { formatMs, formatNumber, formatWord } from "../components/format.ts";
+import { formatMs, formatWord } from "../components/format.ts";
 import { useFormatTime } from "../components/preferences.tsx";
 import { ReplayLink } from "../webhooks/links.tsx";
 import { CopiedText, headerText, TextBlock } from "./text-block.tsx";
 import { PhaseTable, Waterfall } from "./waterfall.tsx";
-import { useState } from "preact/hooks";
-import { sentBody } from "./use-raw-event.ts";
+import { AttemptBody } from "./attempt-body.tsx";
 
 interface AttemptDetailsProps {
   /** `namespace/name`. */
@@ -181,7 +180,7 @@ interface RequestPartProps {
 
 /** What was sent: method, URL, headers, and the body that was signed. */
 function RequestPart({ attempt, event, of }: RequestPartProps): JSX.Element {
-  const { request, error, attempt: number } = attempt;
+  const { request, error } = attempt;
   if (request === undefined) {
     return (
       <p class="quiet">
@@ -199,11 +198,10 @@ function RequestPart({ attempt, event, of }: RequestPartProps): JSX.Element {
         </code>
       </p>
       <CopiedText text={headerText(request.headers.map(headerLine))} what={`Request headers, ${of}`} />
-      {request.payload !== undefined ? (
-        <p class="quiet">The body was a part of the event: {request.payload.map(payloadText).join(", then ")}.</p>
-      ) : event === undefined ? null : (
-        <Body text={sentBody(event, number)} of={of} />
+      {request.payload === undefined ? null : (
+        <p class="quiet">The body is a part of the event: {request.payload.map(payloadText).join(", then ")}.</p>
       )}
+      <AttemptBody request={request} attempt={attempt} event={event} of={of} />
     </>
   );
 }
@@ -224,21 +222,4 @@ function headerLine({
 }: AttemptRequest["headers"][number]): readonly [string, string] {
   if (value === null) return [name, markers[reason ?? ""] ?? "[not visible]"];
   return [name, reason === "truncated" ? `${value}… [truncated]` : value];
-}
-
-/** Built only when it is opened, since an event may be long. */
-function Body({ text, of }: { readonly text: string; readonly of: string }): JSX.Element {
-  const [isOpen, setOpen] = useState(false);
-  const bytes = new TextEncoder().encode(text).length;
-  return (
-    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Body as signed, {formatNumber(bytes)} bytes</summary>
-      {isOpen ? (
-        <>
-          <p class="quiet">The payload with the number of the attempt as its last member, byte for byte.</p>
-          <CopiedText text={text} what={`Request body, ${of}`} />
-        </>
-      ) : null}
-    </details>
-  );
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
 import type { PartnerSummary } from "../../api/partners.ts";
@@ -6,7 +7,7 @@ import { absenceText } from "../../console/events/explanation.tsx";
 import { countStates, failuresFirst, resultText } from "../../console/events/failures-first.ts";
 import { deliveryPath, fitting } from "../../console/events/event-table.tsx";
 import { knownValues } from "../../console/events/use-known-values.ts";
-import { sentBody } from "../../console/events/use-raw-event.ts";
+import { numberedEvent, sentBody } from "../../console/events/use-raw-event.ts";
 import { spliceAttempt } from "../../runtime/webhooks/signing/signed-request.ts";
 
 function deliveryTo(
@@ -114,9 +115,25 @@ test("the body of an attempt has the bytes that were signed", () => {
   });
   fc.assert(
     fc.property(text, fc.integer({ min: 1, max: 9_999 }), (event, attempt) => {
-      expect(sentBody(event, attempt)).toBe(Buffer.from(spliceAttempt(Buffer.from(event), attempt)).toString());
+      expect(numberedEvent(event, attempt)).toBe(Buffer.from(spliceAttempt(Buffer.from(event), attempt)).toString());
     }),
   );
+});
+
+describe("the body of an attempt", () => {
+  const event = '{"event_id":"e-1"}';
+  const sent = '{"event_id":"e-1","attempt":2}';
+  const digestOf = (text: string) => createHash("sha256").update(text).digest("hex");
+
+  test.each([
+    ["that is the event", { body: undefined, digest: digestOf(sent) }, { state: "signed", text: sent }],
+    ["in another format", { body: "{}", digest: digestOf("{}") }, { state: "signed", text: "{}" }],
+    ["that is not the event is not shown", { body: undefined, digest: digestOf("{}") }, { state: "different" }],
+    ["that has another digest is not shown", { body: "{}", digest: digestOf(sent) }, { state: "different" }],
+    ["without a digest is not shown", { body: undefined, digest: undefined }, { state: "unknown" }],
+  ])("%s", async (_, shown, expected) => {
+    expect(await sentBody({ ...shown, isEvent: true }, 2, event)).toEqual(expected);
+  });
 });
 
 describe("the reason why a partner has no delivery", () => {

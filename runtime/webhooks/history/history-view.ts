@@ -1,10 +1,9 @@
 import type { FailureReason } from "../settlement/outcome.ts";
 import type { AttemptRequest, AttemptSignature } from "../../../api/histories.ts";
-import { cloudEventContentType, toCloudEvent } from "../events/to-cloud-event.ts";
-import { spliceAttempt, signedTextOf } from "../signing/signed-request.ts";
+import { signedTextOf } from "../signing/signed-request.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
-import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
-import { parsePayload, sentBytes, type StoredEvent } from "../records/event-record.ts";
+import { parsePayload } from "../records/event-record.ts";
+import { rebuiltAttempts, rebuiltBody, type SentBody, type ShownEvent } from "./sent-bodies.ts";
 import { derivedHeaders, recordedHeaders, type RecordedHeader } from "../records/sent-request.ts";
 
 /** The partners that a caller may see. */
@@ -126,7 +125,7 @@ export type RequestOf = (record: AttemptRecord) => AttemptRequest | undefined;
 export const noRequests: RequestOf = () => undefined;
 
 /** Shows the requests of attempts to a caller. Only tokens that may know the endpoint see its URL and fixed values. */
-export function requestsOf(view: HistoryView): RequestOf {
+export function requestsOf(view: HistoryView, bodyOf: (record: AttemptRecord) => SentBody): RequestOf {
   const isShown = showsEndpoint(view);
   return (record) => {
     const { sent, signed } = record;
@@ -138,6 +137,7 @@ export function requestsOf(view: HistoryView): RequestOf {
       url: isShown ? sent.url : null,
       headers: headers.map((header) => headerFor(header, isShown)),
       ...(payload.length === 0 ? {} : { payload }),
+      ...bodyOf(record),
     };
   };
 }
@@ -154,16 +154,8 @@ function headerFor(
 /** Returns the signature of an attempt; null when nothing was signed or nothing is known of it. */
 export type SignatureOf = (record: AttemptRecord) => AttemptSignature | null;
 
-/** An event whose signed texts are shown. */
-export interface ShownEvent extends Pick<StoredEvent, "body"> {
-  /** What the caller may see of it. @default all */
-  readonly hidden?: PayloadSelection;
-}
-
 /** Longest signed text that is shown, in bytes. */
 const canonicalBytesMax = 16_384;
-/** Attempts of an event whose signed text is built again. Each takes a digest of the event. */
-const rebuiltMax = 64;
 
 export const noSignatures: SignatureOf = () => null;
 
@@ -173,12 +165,10 @@ export const noSignatures: SignatureOf = () => null;
  * @param visible the attempts that the caller may see
  */
 export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[], view: HistoryView): SignatureOf {
-  const { hidden = [] } = event;
-  const newest = visible.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, rebuiltMax);
-  const rebuilt = new Set(newest);
+  const rebuilt = new Set(rebuiltAttempts(visible));
   const showsUrl = showsEndpoint(view);
   return (record) => {
-    const { signed, eventId, number, at, replayId, routedBy } = record;
+    const { signed, eventId, number, at, replayId } = record;
     if (signed === undefined) return null;
     const { scheme, keys, url, headers } = signed;
     const known = { scheme, key_ids: keys };
@@ -188,9 +178,8 @@ export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[
       canonical_reason: reason,
     });
     if (!rebuilt.has(record)) return { ...without("older_attempt"), headers };
-    const sent = sentBytes(event, routedBy);
-    if (hidesPart(sent, hidden)) return { ...without("part_hidden"), headers };
-    const body = spliceAttempt(formatted(sent, headers), number);
+    const body = rebuiltBody(event, record);
+    if (body === undefined) return { ...without("part_hidden"), headers };
     const request = { eventId, number, at, body, ...(replayId === undefined ? {} : { replayId }) };
     const isHidden = url !== undefined && !showsUrl;
     const found = signedTextOf(isHidden ? { ...signed, url: hiddenUrl(url) } : signed, request);
@@ -199,16 +188,6 @@ export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[
     const canonical = Buffer.from(found.text).toString();
     return { ...known, canonical, canonical_reason: isHidden ? "url_hidden" : null, headers: found.headers };
   };
-}
-
-/** The event in the format of the attempt, by the headers that its record keeps. */
-function formatted(sent: Uint8Array, headers: Readonly<Record<string, string>>): Uint8Array {
-  const { "Content-Type": type, "X-Webhook-Producer": producer = "" } = headers;
-  return type === cloudEventContentType ? toCloudEvent(sent, producer) : sent;
-}
-
-function hidesPart(sent: Uint8Array, hidden: PayloadSelection): boolean {
-  return hidden.length > 0 && selectPayload(sent, hidden) !== sent;
 }
 
 /** Takes the place of a signed URL, or of its path alone. No host has this name (RFC 2606). */

@@ -21,12 +21,12 @@ import {
   viewOf,
   type HistoryView,
   requestsOf,
-  type ShownEvent,
   signaturesOf,
   isNarrowed,
   mayNamePartner,
   type PartnerAccess,
 } from "./history-view.ts";
+import { sentBodies, type ShownEvent } from "./sent-bodies.ts";
 import type { UnconfiguredPartner } from "../partners/partner-registry.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { RoutingTable } from "../partners/configured-partners.ts";
@@ -146,7 +146,12 @@ export function standingsOf(
   const attempts = parseAttempts(stored);
   const visible = attempts.filter(({ partner: { namespace, name } }) => mayNamePartner(view, `${namespace}/${name}`));
   const signatures =
-    event === undefined ? {} : { signatureOf: signaturesOf(event, visible, view), requestOf: requestsOf(view) };
+    event === undefined
+      ? {}
+      : {
+          signatureOf: signaturesOf(event, visible, view),
+          requestOf: requestsOf(view, sentBodies(event, visible)),
+        };
   const notes = { handled: parseHandled(stored), showsClients: !isNarrowed(view), denied, nowMs, ...signatures };
   const all = deliveryHistories(attempts, waiting, notes);
   // The note could reveal another partner to a narrowed caller.
