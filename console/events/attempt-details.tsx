@@ -7,6 +7,7 @@ import { useFormatTime } from "../components/preferences.tsx";
 import { ReplayLink } from "../webhooks/links.tsx";
 import { CopiedText, headerText, TextBlock } from "./text-block.tsx";
 import { PhaseTable, Waterfall } from "./waterfall.tsx";
+import { failureCause, isUnsent } from "./failure-cause.ts";
 import { AttemptBody } from "./attempt-body.tsx";
 
 interface AttemptDetailsProps {
@@ -53,7 +54,7 @@ export function AttemptDetails({ partner, attempt, scaleMs, isOpen, event }: Att
             <PhaseTable attempt={attempt} of={of} />
           </Part>
           <Part title="Signature">
-            <SignedPart signed={attempt.signed} of={of} />
+            <SignedPart signed={attempt.signed} isUnsent={isUnsent(attempt)} of={of} />
           </Part>
         </div>
       </div>
@@ -103,7 +104,7 @@ function ResponsePart({ attempt, of }: ResponsePartProps): JSX.Element {
   if (response === null) {
     return (
       <>
-        <p>{error === null ? "No response." : error.detail}</p>
+        <p>{error === null ? "No response." : failureCause(error)}</p>
         {lines}
       </>
     );
@@ -134,10 +135,11 @@ const withoutTextWhy: Readonly<Record<string, string>> = {
 
 interface SignedPartProps {
   readonly signed: AttemptSignature | null | undefined;
+  readonly isUnsent: boolean;
   readonly of: string;
 }
 
-function SignedPart({ signed, of }: SignedPartProps): JSX.Element {
+function SignedPart({ signed, isUnsent: isNotSent, of }: SignedPartProps): JSX.Element {
   if (signed === null || signed === undefined)
     return <p class="quiet">Nothing was signed, or an earlier version made the attempt and did not keep it.</p>;
   const { scheme, key_ids: keys, canonical, canonical_reason: reason, headers } = signed;
@@ -146,6 +148,7 @@ function SignedPart({ signed, of }: SignedPartProps): JSX.Element {
     <>
       <p>
         Scheme <code>{scheme}</code>, {keys.length === 1 ? "key" : "keys"} <code>{keys.join(", ")}</code>.{" "}
+        {isNotSent ? "It was not sent. " : ""}
         {isHidden ? hiddenWhy : "Sign the text below with your key and compare the result with the header."}
       </p>
       <HeaderLines headers={headers} what={`Signature headers, ${of}`} hasCopy />
@@ -180,13 +183,13 @@ interface RequestPartProps {
 
 /** What was sent: method, URL, headers, and the body that was signed. */
 function RequestPart({ attempt, event, of }: RequestPartProps): JSX.Element {
-  const { request, error } = attempt;
+  const { request } = attempt;
   if (request === undefined) {
     return (
       <p class="quiet">
-        {error === null
-          ? "Not recorded: an earlier version made this attempt."
-          : "Nothing was sent, or an earlier version made this attempt."}
+        {isUnsent(attempt)
+          ? "Nothing was sent: the attempt ended before its request."
+          : "Not recorded: an earlier version made this attempt."}
       </p>
     );
   }

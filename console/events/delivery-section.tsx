@@ -100,8 +100,13 @@ function times(count: number): string {
   return count === 1 ? "once" : `${formatNumber(count)} times`;
 }
 
-function NextAttempt({ delivery: { state, next_attempt_at: at, attempts } }: { readonly delivery: DeliveryHistory }) {
-  if (state !== "in_delivery" || attempts.length === 0) return null;
+/** Nothing while its partner keeps the delivery waiting: {@link Waits} says until when. */
+function NextAttempt({
+  delivery: { state, next_attempt_at: at, attempts, waiting },
+}: {
+  readonly delivery: DeliveryHistory;
+}) {
+  if (state !== "in_delivery" || attempts.length === 0 || waitWhy(waiting) !== undefined) return null;
   if (at === null) return <span>next attempt due now</span>;
   return (
     <span>

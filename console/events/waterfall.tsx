@@ -2,6 +2,7 @@ import type { AttemptHistory, PhasesMs } from "../../api/histories.ts";
 import type { JSX } from "preact";
 import { type Column, DataTable } from "../components/data-table.tsx";
 import { formatMs } from "../components/format.ts";
+import { failedPhase } from "./failure-cause.ts";
 
 interface WaterfallProps {
   readonly attempt: AttemptHistory;
@@ -86,8 +87,12 @@ const labels: Readonly<Record<keyof PhasesMs, string>> = {
   first_byte: "Waiting (TTFB)",
 };
 
-/** The phases in order. The rest is the request's bytes and the response's body. */
-export function phasesOf({ phases_ms: phases, duration_ms: total }: AttemptHistory): readonly Phase[] {
+/**
+ * The phases in order. The rest is the request's bytes and the response's body; without a response, it is the phase in
+ * which the attempt failed.
+ */
+export function phasesOf(attempt: AttemptHistory): readonly Phase[] {
+  const { phases_ms: phases, duration_ms: total } = attempt;
   const found: Phase[] = [];
   let startMs = 0;
   for (const [name, label] of Object.entries(labels) as [keyof PhasesMs, string][]) {
@@ -96,8 +101,25 @@ export function phasesOf({ phases_ms: phases, duration_ms: total }: AttemptHisto
     found.push({ name, label, startMs, ms });
     startMs += ms;
   }
-  const rest = Math.round((total - startMs) * 10) / 10;
-  return rest > 0 ? [...found, { name: "rest", label: "Transfer", startMs, ms: rest }] : found;
+  const rest = roundMs(total - startMs);
+  return rest > 0 ? withRest(attempt, found, startMs, rest) : found;
+}
+
+function withRest(attempt: AttemptHistory, found: readonly Phase[], startMs: number, ms: number): readonly Phase[] {
+  const name = failedPhase(attempt);
+  const last = found.at(-1);
+  if (attempt.status !== null) return [...found, { name: "rest", label: "Transfer", startMs, ms }];
+  if (name === undefined) return [...found, { name: "rest", label: "Other", startMs, ms }];
+  if (last?.name === name || (last !== undefined && ms < shortMs))
+    return [...found.slice(0, -1), { ...last, ms: roundMs(last.ms + ms) }];
+  return [...found, { name, label: labels[name], startMs, ms }];
+}
+
+/** A shorter rest after the last measured phase is no phase that was waited for. */
+const shortMs = 1;
+
+function roundMs(ms: number): number {
+  return Math.round(ms * 10) / 10;
 }
 
 /** The longest of some attempts, so that their waterfalls have one scale. Milliseconds, at least one. */

@@ -4,6 +4,7 @@ import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
 import type { PartnerSummary } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
 import { absenceText } from "../../console/events/explanation.tsx";
+import { failureCause, isUnsent } from "../../console/events/failure-cause.ts";
 import { countStates, failuresFirst, resultText } from "../../console/events/failures-first.ts";
 import { deliveryPath, fitting } from "../../console/events/event-table.tsx";
 import { knownValues } from "../../console/events/use-known-values.ts";
@@ -133,6 +134,28 @@ describe("the body of an attempt", () => {
     ["without a digest is not shown", { body: undefined, digest: undefined }, { state: "unknown" }],
   ])("%s", async (_, shown, expected) => {
     expect(await sentBody({ ...shown, isEvent: true }, 2, event)).toEqual(expected);
+  });
+});
+
+describe("why an attempt failed", () => {
+  test.each([
+    ["tls", "pay.example: DEPTH_ZERO_SELF_SIGNED_CERT", /^The TLS handshake failed: the certificate is self-signed/u],
+    ["tls", "pay.example: DEPTH_ZERO_SELF_SIGNED_CERT", "(pay.example: DEPTH_ZERO_SELF_SIGNED_CERT)."],
+    ["tls", "the TLS handshake failed: CERT_HAS_EXPIRED", "the certificate has expired (CERT_HAS_EXPIRED)."],
+    ["connect", "connect ECONNREFUSED 192.0.2.1:443", "the port is closed (connect ECONNREFUSED 192.0.2.1:443)."],
+    ["first_byte_timeout", "the time of the attempt is over", /^The response did not start in time\.$/u],
+    ["of_a_later_version", "the detail", "the detail"],
+  ])("%s: %s", (reason, detail, expected) => {
+    expect(failureCause({ reason, detail })).toMatch(expected);
+  });
+
+  test.each([
+    ["tls", true],
+    ["connect_timeout", true],
+    ["first_byte_timeout", false],
+    ["reset", false],
+  ])("%s says whether the request was sent", (reason, expected) => {
+    expect(isUnsent({ error: { reason, detail: "" } })).toBe(expected);
   });
 });
 

@@ -35,6 +35,22 @@ describe("phases of an attempt", () => {
     ]);
   });
 
+  test.each([
+    ["tls", { connect: 19 }, ["TCP connect 19", "TLS handshake 98"]],
+    ["client_certificate", { connect: 2, tls: 8 }, ["TCP connect 2", "TLS handshake 115"]],
+    ["first_byte_timeout", {}, ["Waiting (TTFB) 117"]],
+    ["reset", { connect: 2 }, ["TCP connect 2", "Waiting (TTFB) 115"]],
+    ["connect_timeout", { connect: 116.9 }, ["TCP connect 117"]],
+    ["connect_timeout", { connect: 17 }, ["TCP connect 17", "TLS handshake 100"]],
+    ["connect_timeout", { dns: 2 }, ["DNS lookup 2", "TCP connect 115"]],
+    ["timeout", {}, ["Other 117"]],
+  ])("of an attempt that failed with %s end with the one that failed: %j", (reason, measured, expected) => {
+    const none = { dns: null, connect: null, tls: null, first_byte: null };
+    const failed = { ...attempt, status: null, duration_ms: 117, error: { reason, detail: "" } };
+    const found = phasesOf({ ...failed, phases_ms: { ...none, ...measured } });
+    expect(found.map(({ label, ms }) => `${label} ${ms}`)).toEqual(expected);
+  });
+
   test("have one scale for all attempts of a delivery", () => {
     expect(scaleOf([attempt, { ...attempt, duration_ms: 90 }])).toBe(90);
     expect(scaleOf([])).toBe(1);
