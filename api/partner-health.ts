@@ -139,3 +139,11 @@ export const EventDryRun = object({
   ),
 });
 export type EventDryRun = Static<typeof EventDryRun>;
+
+/** Fields with a class of an event type that a partner newly gets or no longer gets by an edit. */
+export const changedPayload = object({
+  partner: text("Partner, as `namespace/name`"),
+  type: text("Event type"),
+  visible: list(text(), "JSON Pointers of sensitive fields that the partner newly gets"),
+  hidden: list(text(), "JSON Pointers of sensitive fields that the partner no longer gets"),
+});

@@ -1,5 +1,6 @@
 import { Time, writtenTime } from "./documents.ts";
 import { RejectedEvents } from "./events.ts";
+import { changedPayload } from "./partner-health.ts";
 import {
   anyObject,
   closedObject,
@@ -37,37 +38,42 @@ export const PreviewRequest = closedObject(
 export type PreviewRequest = Static<typeof PreviewRequest>;
 export type Preview = Static<typeof Preview>;
 
-export const PreviewedResources = object({
-  added: list(text(), "Kind/namespace/name"),
-  removed: list(text(), "Kind/namespace/name"),
-  changed: list(
-    object({
-      object: text("Kind/namespace/name"),
-      fields: list(
-        object(
-          { field: text("Path of the field") },
-          {
-            before: text("Previous value in JSON. Absent if the field was not set or is listed in hidden"),
-            after: text("New value in JSON. Absent if the field is no longer set or is listed in hidden"),
-            hidden: list(words(["before", "after"]), "Values that are hidden from this caller"),
-          },
+export const PreviewedResources = object(
+  {
+    added: list(text(), "Kind/namespace/name"),
+    removed: list(text(), "Kind/namespace/name"),
+    changed: list(
+      object({
+        object: text("Kind/namespace/name"),
+        fields: list(
+          object(
+            { field: text("Path of the field") },
+            {
+              before: text("Previous value in JSON. Absent if the field was not set or is listed in hidden"),
+              after: text("New value in JSON. Absent if the field is no longer set or is listed in hidden"),
+              hidden: list(words(["before", "after"]), "Values that are hidden from this caller"),
+            },
+          ),
+          "Changed fields",
         ),
-        "Changed fields",
-      ),
-    }),
-    "Objects changed by the edit",
-  ),
-  unchanged: count("Number of unchanged objects"),
-  refused: list(
-    object({
-      object: text("Kind/namespace/name"),
-      reason: text("Reason of the condition `Accepted`"),
-      message: text("What is wrong with the object"),
-    }),
-    "Objects that would be rejected",
-  ),
-  unnamed: list(text(), "An object that is not in resources"),
-});
+      }),
+      "Objects changed by the edit",
+    ),
+    unchanged: count("Number of unchanged objects"),
+    refused: list(
+      object({
+        object: text("Kind/namespace/name"),
+        reason: text("Reason of the condition `Accepted`"),
+        message: text("What is wrong with the object"),
+      }),
+      "Objects that would be rejected",
+    ),
+    unnamed: list(text(), "An object that is not in resources"),
+  },
+  {
+    payloads: list(changedPayload, "Partners that get other sensitive fields; those that newly get some come first"),
+  },
+);
 export type PreviewedResources = Static<typeof PreviewedResources>;
 
 export const PreviewedAttempts = object({

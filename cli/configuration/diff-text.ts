@@ -9,7 +9,7 @@ import type {
 import { formatDuration } from "../../runtime/metrics/request/time.ts";
 import type { OfflinePreview } from "../../runtime/preview/offline-preview.ts";
 import type { FieldChange } from "../../runtime/preview/resource-changes.ts";
-import { eventLines } from "./event-lines.ts";
+import { eventLines, payloadLines } from "./event-lines.ts";
 import { readerLines, readerNotes, type Table } from "./reader-lines.ts";
 import { plain } from "../command-line/terminal.ts";
 
@@ -54,11 +54,12 @@ export function diffText(found: Found, form: TextForm): string {
   const { resources, events } = found;
   const lines = form === "text" ? textLines(resources) : markdownLines(resources);
   const table: Table = (titles, align, rows) => tableOf(form, { titles, align }, rows);
+  const fields = payloadLines(resources, table);
   const more = events === null ? [] : ["", ...eventLines(events, table)];
   const queries = queriesOf(found);
   const recorded = queries === null ? [] : queryLines(queries, table);
   const affected = readerLines(found, table);
-  const text = isDifferent(found) ? [...lines, ...more, ...recorded, ...affected] : ["No difference."];
+  const text = isDifferent(found) ? [...lines, ...fields, ...more, ...recorded, ...affected] : ["No difference."];
   return `${text.map((line) => plain(line).trimEnd()).join("\n")}\n`;
 }
 

@@ -1,4 +1,4 @@
-import type { PreviewedEvents } from "../../api/previews.ts";
+import type { PreviewedEvents, PreviewedResources } from "../../api/previews.ts";
 import type { MatchEffect } from "../../runtime/preview/preview-job.ts";
 import type { Table } from "./reader-lines.ts";
 
@@ -16,6 +16,18 @@ export function eventLines(events: MatchEffect, table: Table): readonly string[]
     partners.length === 0 ? ["No partner gains or loses an event."] : ["", ...partnerTable(partners, table)];
   const lines = [sum, ...rejectedLines(events, table), ...routed];
   return "attempts" in events ? [...lines, ...attemptLines(events as PreviewedEvents, table)] : lines;
+}
+
+const payloadTitles = ["Partner", "Type", "Newly gets", "No longer gets"];
+const payloadAlign = ["---", "---", "---", "---"];
+
+/** The sensitive fields that partners get or no longer get. Servers of earlier versions do not compare them. */
+export function payloadLines({ payloads = [] }: PreviewedResources, table: Table): readonly string[] {
+  if (payloads.length === 0) return [];
+  const rows = payloads.map(({ partner, type, visible, hidden }) => {
+    return [partner, type, visible.join(" "), hidden.join(" ")];
+  });
+  return ["", "Sensitive fields that partners get:", "", ...table(payloadTitles, payloadAlign, rows)];
 }
 
 const typeTitles = ["Type", "Version", "Error", "Events", "First events"];

@@ -72,16 +72,16 @@ interface ObjectRow {
 
 /** Which objects and fields differ. */
 function ResourceEffect({ resources }: { readonly resources: PreviewedResources }): JSX.Element {
-  const { unchanged, unnamed } = resources;
   const rows = objectRows(resources);
   const fields = resources.changed.flatMap(({ object, fields: own }) => own.map((field) => ({ object, ...field })));
   const isEqual = rows.length === 0 && fields.length === 0;
-  const others = `${formatNumber(unchanged)} unchanged, ${formatNumber(unnamed.length)} not in the edit.`;
   return (
-    <Section title="Resources" lead={others}>
+    <Section title="Resources" lead={othersOf(resources)}>
       {rows.length === 0 ? null : (
         <DataTable
           caption="Objects that are added, removed or rejected"
+          isCards
+          look="labelled"
           rows={rows}
           rowKey={({ object, effect }) => `${effect} ${object}`}
           columns={[
@@ -91,27 +91,84 @@ function ResourceEffect({ resources }: { readonly resources: PreviewedResources 
               cell: ({ effect }) => (
                 <Badge state={effect} tone={tones[effect]} label={effect === "refused" ? "rejected" : effect} />
               ),
+              isInCard: true,
             },
-            { header: "Reason", cell: ({ why }) => why },
+            { header: "Reason", cell: ({ why }) => why, isInCard: true },
           ]}
         />
       )}
       {fields.length === 0 ? null : (
         <DataTable
           caption="Fields that change"
+          isCards
+          look="labelled field-rows"
           rows={fields}
           rowKey={({ object, field }) => `${object} ${field}`}
           columns={[
             { header: "Object", cell: ({ object }) => object },
-            { header: "Field", cell: ({ field }) => <code>{field}</code> },
-            { header: "Before", cell: ({ before }) => <Value text={before} /> },
-            { header: "After", cell: ({ after }) => <Value text={after} /> },
+            { header: "Field", cell: ({ field }) => <code>{field}</code>, isInCard: true },
+            { header: "Before", cell: ({ before }) => <Value text={before} />, isInCard: true },
+            { header: "After", cell: ({ after }) => <Value text={after} />, isInCard: true },
           ]}
         />
       )}
+      <PayloadEffect resources={resources} />
       {isEqual ? <Empty title="No difference" why="The edit equals the applied configuration." /> : null}
     </Section>
   );
+}
+
+/** Which partners get other sensitive fields. Servers of earlier versions do not compare them. */
+function PayloadEffect({
+  resources: { payloads = [] },
+}: {
+  readonly resources: PreviewedResources;
+}): JSX.Element | null {
+  if (payloads.length === 0) return null;
+  const shown = payloads.some(({ visible }) => visible.length > 0);
+  return (
+    <>
+      <p class={shown ? "notice warn" : "notice"}>
+        {shown ? "Partners would get sensitive fields that they do not get now." : "Partners would get fewer fields."}
+      </p>
+      <DataTable
+        caption="Sensitive fields that partners get"
+        isCards
+        look="labelled"
+        rows={payloads}
+        rowKey={({ partner, type }) => `${partner} ${type}`}
+        columns={[
+          { header: "Partner", cell: ({ partner }) => partner },
+          { header: "Event type", cell: ({ type }) => type, isInCard: true },
+          { header: "Newly gets", cell: ({ visible }) => <Pointers pointers={visible} />, isInCard: true },
+          { header: "No longer gets", cell: ({ hidden }) => <Pointers pointers={hidden} />, isInCard: true },
+        ]}
+      />
+    </>
+  );
+}
+
+function Pointers({ pointers }: { readonly pointers: readonly string[] }): JSX.Element {
+  return pointers.length === 0 ? (
+    <span class="quiet">–</span>
+  ) : (
+    <ul class="plain">
+      {pointers.map((pointer) => (
+        <li key={pointer}>
+          <code>{pointer}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Objects that stay: those that the edit does not name are among the unchanged ones. */
+export function othersOf({ unchanged, unnamed, removed }: PreviewedResources): string {
+  const kept = unnamed.filter((object) => !removed.includes(object)).length;
+  if (kept === 0) return `${formatNumber(unchanged)} unchanged.`;
+  // A token that is limited to partners is not told how many objects are unchanged.
+  if (kept > unchanged) return `${formatNumber(kept)} not in the edit.`;
+  return `${formatNumber(unchanged)} unchanged, of which the edit does not name ${formatNumber(kept)}.`;
 }
 
 const tones = { added: "good", removed: "warn", refused: "bad" } as const;

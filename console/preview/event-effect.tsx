@@ -37,20 +37,43 @@ function coverageOf({ read, complete, oldest_event: oldest }: PreviewedEvents, i
   return complete ? `${count} ${since}` : `${count} ${since} The count ended before the end of the window.`;
 }
 
+type Partner = PreviewedEvents["partners"][number];
+
+const partnerFigures: readonly { readonly header: string; readonly of: (row: Partner) => number }[] = [
+  { header: "Before", of: ({ before }) => before },
+  { header: "After", of: ({ after }) => after },
+  { header: "Added", of: ({ gained }) => gained },
+  { header: "Removed", of: ({ lost }) => lost },
+  { header: "Rejected", of: ({ rejected }) => rejected },
+  { header: "Other payload", of: ({ changed }) => changed },
+];
+
 function PartnerTable({ events: { partners }, isOver }: EventEffectProps): JSX.Element {
   return (
     <DataTable
       caption="Partners whose events change"
       rows={partners}
       rowKey={({ partner }) => partner}
+      isCards
+      look="labelled"
       columns={[
         { header: "Partner", cell: ({ partner }) => partner },
-        { header: "Before", cell: ({ before }) => formatNumber(before), isNumber: true },
-        { header: "After", cell: ({ after }) => formatNumber(after), isNumber: true },
-        { header: "Added", cell: ({ gained }) => formatNumber(gained), isNumber: true },
-        { header: "Removed", cell: ({ lost }) => formatNumber(lost), isNumber: true },
-        { header: "Added events", cell: ({ gained, gained_ids: ids }) => <EventLinks ids={ids} count={gained} /> },
-        { header: "Removed events", cell: ({ lost, lost_ids: ids }) => <EventLinks ids={ids} count={lost} /> },
+        ...partnerFigures.map(({ header, of }) => ({
+          header,
+          cell: (row: Partner) => formatNumber(of(row)),
+          isNumber: true,
+          isInCard: true,
+        })),
+        {
+          header: "Added events",
+          cell: ({ gained, gained_ids: ids }) => <EventLinks ids={ids} count={gained} />,
+          isInCard: true,
+        },
+        {
+          header: "Removed events",
+          cell: ({ lost, lost_ids: ids }) => <EventLinks ids={ids} count={lost} />,
+          isInCard: true,
+        },
       ]}
       empty={
         isOver ? (
@@ -82,7 +105,9 @@ function EventLinks({ ids, count }: EventLinksProps): JSX.Element {
   );
 }
 
-const exactness = "Exact up to the first instant that the edit moves.";
+const exactness =
+  "Exact up to the first instant that the edit moves. Of another address, key or limit no result is known: " +
+  "all attempts then count as at other times.";
 
 function AttemptSection({ events: { attempts } }: Pick<EventEffectProps, "events">): JSX.Element | null {
   if (attempts.partners.length === 0) return null;
@@ -94,15 +119,27 @@ function AttemptSection({ events: { attempts } }: Pick<EventEffectProps, "events
     >
       <DataTable
         caption="Recorded attempts by partner"
+        isCards
+        look="labelled"
         rows={attempts.partners}
         rowKey={({ partner }) => partner}
         columns={[
           { header: "Partner", cell: ({ partner }) => partner },
-          { header: "Unchanged", cell: ({ exact }) => formatNumber(exact), isNumber: true },
-          { header: "At other times", cell: ({ moved }) => formatNumber(moved), isNumber: true },
-          { header: "Removed", cell: ({ gone }) => formatNumber(gone), isNumber: true },
-          { header: "Retried instead", cell: ({ would_retry: count }) => formatNumber(count), isNumber: true },
-          { header: "Given up earlier", cell: ({ would_end: count }) => formatNumber(count), isNumber: true },
+          { header: "Unchanged", cell: ({ exact }) => formatNumber(exact), isNumber: true, isInCard: true },
+          { header: "At other times", cell: ({ moved }) => formatNumber(moved), isNumber: true, isInCard: true },
+          { header: "Removed", cell: ({ gone }) => formatNumber(gone), isNumber: true, isInCard: true },
+          {
+            header: "Retried instead",
+            cell: ({ would_retry: count }) => formatNumber(count),
+            isNumber: true,
+            isInCard: true,
+          },
+          {
+            header: "Given up earlier",
+            cell: ({ would_end: count }) => formatNumber(count),
+            isNumber: true,
+            isInCard: true,
+          },
         ]}
       />
     </Section>

@@ -18,6 +18,8 @@ export function QueryEffect({ queries }: { readonly queries: PreviewedQueries | 
       ) : (
         <DataTable
           caption="Queries with a different cost or result"
+          isCards
+          look="labelled"
           rows={queries.shapes}
           rowKey={(shape) => JSON.stringify(shape)}
           columns={[
@@ -25,11 +27,12 @@ export function QueryEffect({ queries }: { readonly queries: PreviewedQueries | 
             {
               header: "Effect",
               cell: ({ effect }) => <Badge state={effect} tone={toneOf(effect)} label={wordOf(effect)} />,
+              isInCard: true,
             },
-            { header: "Client", cell: ({ client }) => client },
-            { header: "Count", cell: ({ count }) => formatNumber(count), isNumber: true },
-            { header: "Before", cell: ({ before }) => judgedText(before) },
-            { header: "After", cell: ({ after }) => judgedText(after) },
+            { header: "Client", cell: ({ client }) => client, isInCard: true },
+            { header: "Count", cell: ({ count }) => formatNumber(count), isNumber: true, isInCard: true },
+            { header: "Before", cell: ({ before }) => judgedText(before), isInCard: true },
+            { header: "After", cell: ({ after }) => judgedText(after), isInCard: true },
           ]}
           empty={
             <Empty title="No query changes" why="Each query is allowed or rejected as before, at the same cost." />
@@ -56,12 +59,14 @@ export function ReaderEffect({ readers }: { readonly readers: PreviewedReaders }
     <Section title="Clients of what is removed" lead={[`The last ${readerDays} days.`, ...limits].join(" ")}>
       <DataTable
         caption="Clients of what is removed"
+        isCards
+        look="labelled"
         rows={removed}
         rowKey={({ metric, what, name }) => `${metric} ${what} ${name ?? ""}`}
         columns={[
           { header: "Metric", cell: ({ metric }) => metric },
-          { header: "Removed", cell: ({ what, name }) => (name === null ? what : `${what} ${name}`) },
-          { header: "Clients", cell: (removal) => clientsText(removal, isSure) },
+          { header: "Removed", cell: ({ what, name }) => (name === null ? what : `${what} ${name}`), isInCard: true },
+          { header: "Clients", cell: (removal) => clientsText(removal, isSure), isInCard: true },
         ]}
       />
     </Section>

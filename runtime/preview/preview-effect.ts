@@ -7,7 +7,7 @@ import { anyTenant } from "../webhooks/events/tenants.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/history-view.ts";
 import type { EditedConfig } from "./edited-config.ts";
 import type { PreviewCaller, PreviewJob } from "./preview-job.ts";
-import { resourceChanges, type FieldChange } from "./resource-changes.ts";
+import { payloadChanges, resourceChanges, type FieldChange } from "./resource-changes.ts";
 
 /** Digest that changes with every applied spec, and with what replaces one. Generations do not count. */
 export function configIdentity(config: RuntimeConfig): string {
@@ -71,5 +71,7 @@ export function resourceEffect(base: RuntimeConfig, edited: EditedConfig, access
     unchanged: isNarrowed(access) ? 0 : unchanged,
     refused: edited.refused.filter(({ object }) => isVisible(object)),
     unnamed: edited.unnamed.filter(isVisible),
+    // A caller that is narrowed to partners learns nothing of fields that these do not get.
+    payloads: isNarrowed(access) ? [] : payloadChanges(base, edited.config),
   };
 }

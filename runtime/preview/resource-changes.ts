@@ -1,7 +1,10 @@
 import type { PreviewedResources } from "../../api/previews.ts";
 import { canonicalJson } from "../../crds/compile/canonical-json.ts";
-import type { RuntimeConfig } from "../../crds/config.ts";
+import type { EventTypeConfig, PayloadConfig, RuntimeConfig } from "../../crds/config.ts";
+import { sensitiveFields } from "../../crds/declared-types.ts";
 import { partsOf, type ConfigPart } from "../../crds/part.ts";
+import { withClasses } from "../webhooks/events/payload-selection.ts";
+import { compilePattern } from "../webhooks/events/subscriptions.ts";
 import { objectName } from "./edited-config.ts";
 
 /** Differences of the resources of two configurations. Values are JSON, cut to 200 characters. */
@@ -103,4 +106,67 @@ function nameOf(item: unknown): string | undefined {
   if (typeof item !== "object" || item === null) return undefined;
   const values = namingMembers.map((name): unknown => Reflect.get(item, name));
   return values.find((value) => typeof value === "string");
+}
+
+/** Fields of one event type that a partner gets, or no longer gets, by an edit. */
+type PayloadChange = NonNullable<PreviewedResources["payloads"]>[number];
+
+const payloadsMax = 256;
+
+/**
+ * The sensitive fields that partners get or no longer get, because an edit moves or drops the class of a field, or the
+ * classes that a partner excludes. Subscriptions are compared by their names. What appears comes first.
+ */
+export function payloadChanges(before: RuntimeConfig, after: RuntimeConfig): readonly PayloadChange[] {
+  const [old, edited] = [sensitiveFields(before), sensitiveFields(after)];
+  const partners = new Map(before.partners.map((partner) => [labelOf(partner), partner]));
+  const types = [...new Set([...old.keys(), ...edited.keys()])].toSorted();
+  const rows = after.partners.flatMap((partner) => {
+    const label = labelOf(partner);
+    const last = partners.get(label)?.subscriptions ?? [];
+    const pairs = partner.subscriptions.flatMap((next) => {
+      const same = last.find(({ name }) => name === next.name);
+      return same === undefined ? [] : [[same, next] as const];
+    });
+    return types.flatMap((type) => {
+      const found = pairs
+        .filter((pair) => pair.every((one) => one.types.some((pattern) => compilePattern(pattern)(type))))
+        .map(([was, next]) => [excludedOf(was, old.get(type)), excludedOf(next, edited.get(type))] as const);
+      const visible = distinct(found.flatMap(([was, next]) => was.filter((pointer) => !isWithin(pointer, next))));
+      const hiddenNow = distinct(found.flatMap(([was, next]) => next.filter((pointer) => !isWithin(pointer, was))));
+      return visible.length + hiddenNow.length === 0 ? [] : [{ partner: label, type, visible, hidden: hiddenNow }];
+    });
+  });
+  return rows
+    .toSorted((one, other) => Number(other.visible.length > 0) - Number(one.visible.length > 0))
+    .slice(0, payloadsMax);
+}
+
+type Subscription = RuntimeConfig["partners"][number]["subscriptions"][number];
+
+function labelOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}/${name}`;
+}
+
+/** The pointers that a subscription excludes from events of a type, of those that it would send. */
+function excludedOf({ selects }: Subscription, sensitive: EventTypeConfig["sensitive"] = []): readonly string[] {
+  const payload: readonly PayloadConfig[] = selects?.payload ?? [];
+  const included = payload.flatMap(({ include }) => (include === undefined ? [] : [include]));
+  return withClasses(payload, sensitive)
+    .flatMap(({ exclude = [] }) => exclude)
+    .filter((pointer) =>
+      included.every((some) => some.some((one) => isWithin(pointer, [one]) || isWithin(one, [pointer]))),
+    );
+}
+
+/** Whether one of some pointers leads to the place or above it; `*` leads to every item. */
+function isWithin(pointer: string, places: readonly string[]): boolean {
+  const segments = pointer.split("/");
+  return places.some((place) =>
+    place.split("/").every((segment, at) => segment === segments[at] || (segment === "*" && at < segments.length)),
+  );
+}
+
+function distinct(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)].toSorted();
 }

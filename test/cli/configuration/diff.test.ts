@@ -39,6 +39,52 @@ test("diff of two folders with events counts who gains and loses some, and ends 
   ]);
 });
 
+test("diff names the fields that a moved class shows to partners, and those that it hides", async () => {
+  const text = { type: "string" };
+  const schema = { type: "object", properties: { account: text, email: text } };
+  const catalog = (account: string, email: string): string =>
+    JSON.stringify({
+      apiVersion: "heliograph.dev/v1alpha1",
+      kind: "EventCatalog",
+      metadata: { namespace: "default", name: "payouts" },
+      spec: {
+        owner: "team",
+        types: ["payout.processed", "kyc.done"].map((type) => ({
+          type,
+          description: "What happened.",
+          sensitive: [
+            { pointer: "/account", class: type === "kyc.done" ? "financial" : account },
+            { pointer: "/email", class: email },
+          ],
+          versions: [{ version: "2026-01-01", schema, examples: [] }],
+        })),
+      },
+    });
+  const excluding = { "subscriptions[0].payload": { excludeClasses: ["financial"] } };
+  const covered = { "subscriptions[0].payload": { excludeClasses: ["financial"], exclude: ["/data/account"] } };
+  const included = { "subscriptions[0].payload": { excludeClasses: ["financial"], include: ["/data/email"] } };
+  for (const place of ["before", "after"]) {
+    await write(`${place}/acme.yaml`, partnerText("acme", url, excluding));
+    await write(`${place}/covered.yaml`, partnerText("covered", url, covered));
+    await write(`${place}/included.yaml`, partnerText("included", url, included));
+    await write(`${place}/whole.yaml`, partnerText("whole", url));
+  }
+  await write("before/catalog.yaml", catalog("financial", "personal"));
+  await write("after/catalog.yaml", catalog("personal", "financial"));
+  const { resources } = JSON.parse((await diff("before", "after", "-o", "json")).stdout) as OfflinePreview;
+  const hidden = ["/data/email"];
+  expect(resources.payloads).toEqual([
+    { partner: "default/acme", type: "payout.processed", visible: ["/data/account"], hidden },
+    { partner: "default/acme", type: "kyc.done", visible: [], hidden },
+    { partner: "default/covered", type: "kyc.done", visible: [], hidden },
+    { partner: "default/covered", type: "payout.processed", visible: [], hidden },
+    { partner: "default/included", type: "kyc.done", visible: [], hidden },
+    { partner: "default/included", type: "payout.processed", visible: [], hidden },
+  ]);
+  const { stdout } = await diff("./before", "./after", "-o", "markdown");
+  expect(stdout).toContain("| default/acme | payout.processed | /data/account | /data/email |");
+});
+
 test("diff compares what run applies of a folder with problems, and names the rest", async () => {
   await write("before/acme.yaml", partnerText("acme", url));
   await write("before/more.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n");

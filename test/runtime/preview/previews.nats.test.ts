@@ -345,10 +345,14 @@ describe.concurrent("a preview", () => {
     const ended = { ...catalog, spec: { ...catalog.spec, types: [{ ...catalog.spec.types[0], versions }] } };
     const over = await preview(it, { resources: [ended] });
     expect(over.events?.rejected).toMatchObject({ count: 2, types: [{ code: "version_retired" }] });
+    expect(over.resources.payloads).toEqual([
+      { partner: "default/two", type: "payout.done", visible: [], hidden: ["/data/account"] },
+    ]);
     // A token that is limited to the partner learns nothing of fields that it does not get.
     const whole = resourceOf("two", everything);
     const own = await preview(it, { resources: [whole] }, { ...everyone, client: "two", partners: ["default/two"] });
     expect(own.events).toMatchObject({ rejected: { count: 0 }, partners: [] });
+    expect(own.resources.payloads).toEqual([]);
   });
 
   test("is visible to callers of all its tenants only, and one at a time", async (context) => {
