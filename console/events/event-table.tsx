@@ -84,7 +84,7 @@ function EventRow({ row, partner, isOpen, onToggle }: EventRowProps): JSX.Elemen
             disabled={deliveries.length === 0}
             onClick={() => onToggle(id)}
           >
-            <DeliveryCounts deliveries={deliveries} />
+            <DeliveryCounts deliveries={deliveries} partner={partner} />
             <span class="hidden"> of {id}</span>
           </button>
         </td>
@@ -132,18 +132,25 @@ function NoEvents({ isFiltered, hasMore }: Omit<EventTableProps, "rows">): JSX.E
   );
 }
 
-/** Numbers of deliveries by state, failures first: `1 dead`, `9 delivered`. */
-function DeliveryCounts({ deliveries }: { readonly deliveries: readonly DeliverySummary[] }): JSX.Element {
+/** Numbers of deliveries by state, failures first: `1 dead`, `9 delivered`. The partner of the filter comes first. */
+function DeliveryCounts({ deliveries, partner }: FirstDeliveryProps): JSX.Element {
   if (deliveries.length === 0) return <span class="quiet">no deliveries</span>;
-  const { shown, others } = fitting(countStates(deliveries));
+  const { shown, others } = fitting(chipsOf(deliveries, partner));
   return (
     <>
-      {shown.map(({ state, label }) => (
-        <Badge key={state} state={state} label={label} />
+      {shown.map(({ state, label }, index) => (
+        <Badge key={`${index} ${state}`} state={state} label={label} />
       ))}
       {others === 0 ? null : <span class="quiet">+{others}</span>}
     </>
   );
+}
+
+/** Counts by state; first the delivery to a partner by itself. @param partner empty for none */
+export function chipsOf(deliveries: readonly DeliverySummary[], partner: string): ReturnType<typeof countStates> {
+  const own = deliveries.filter((delivery) => delivery.partner === partner);
+  const others = deliveries.filter((delivery) => delivery.partner !== partner);
+  return [...countStates(own), ...countStates(others)];
 }
 
 /** The first states that fit a line, and how many deliveries have another one. */

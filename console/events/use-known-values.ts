@@ -1,4 +1,4 @@
-import type { EventSummary } from "../../api/histories.ts";
+import type { EventPage, EventSummary } from "../../api/histories.ts";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { DeadLetterCounts } from "../../api/replays.ts";
 import type { PartnerSummary } from "../../api/partners.ts";
@@ -18,11 +18,13 @@ interface Offered {
 }
 
 /**
- * Values that exist: partners and types of their subscriptions, reasons of dead letters, and those of the rows that are
- * shown. Filters work without them, so a failed read offers less and says nothing.
+ * Values that exist: partners and types of their subscriptions, reasons of dead letters and of attempts without a
+ * response, and those of the rows that are shown. Filters work without them, so a failed read offers less and says
+ * nothing.
  */
-export function useKnownValues(rows: readonly EventSummary[]): KnownValues {
+export function useKnownValues(rows: readonly EventSummary[], partner = ""): KnownValues {
   const { api } = useSession();
+  const failed = useFailedReasons(partner);
   const [offered, setOffered] = useState<Offered>({ partners: [], reasons: [] });
   useEffect(() => {
     const abort = new AbortController();
@@ -37,7 +39,29 @@ export function useKnownValues(rows: readonly EventSummary[]): KnownValues {
       .then(({ body }) => merge({ reasons: body.data.map(({ reason }) => reason) }), ignore);
     return () => abort.abort();
   }, [api]);
-  return useMemo(() => knownValues(offered, rows), [offered, rows]);
+  return useMemo(
+    () => knownValues({ ...offered, reasons: [...offered.reasons, ...failed] }, rows),
+    [offered, failed, rows],
+  );
+}
+
+const failedMax = 100;
+
+/** Reasons of the newest deliveries whose last attempt got no response. Events of the page may have no attempt yet. */
+function useFailedReasons(partner: string): readonly string[] {
+  const { api } = useSession();
+  const [reasons, setReasons] = useState<readonly string[]>([]);
+  useEffect(() => {
+    const abort = new AbortController();
+    const query = new URLSearchParams({ order: "desc", limit: String(failedMax), status: "none" });
+    if (partner !== "") query.set("partner", partner);
+    api.read<EventPage>(`/webhooks/events?${query}`, abort.signal).then(
+      ({ body }) => setReasons(body.data.flatMap(({ deliveries }) => deliveries.flatMap(({ reason }) => reason ?? []))),
+      () => undefined,
+    );
+    return () => abort.abort();
+  }, [api, partner]);
+  return reasons;
 }
 
 /** The values of each filter, sorted, each once. */

@@ -4,7 +4,7 @@ import { Empty } from "../components/empty.tsx";
 import { formatNumber } from "../components/format.ts";
 import { Section } from "../components/page.tsx";
 import { Reading, Skeleton } from "../components/reading.tsx";
-import { Timestamp } from "../components/timestamp.tsx";
+import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { healthCounts } from "../partners/health-kind.ts";
 import { changedQuery } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
@@ -76,11 +76,16 @@ function NeedList({ needs }: { readonly needs: readonly Need[] }): JSX.Element {
   return (
     <>
       <ul class="plain needs">
-        {needs.slice(0, needsShownMax).map(({ key, state, subject, reason, since, to }) => (
+        {needs.slice(0, needsShownMax).map(({ key, state, subject, reason, since, until, to }) => (
           <li key={key}>
             <Badge state={state} />
             <span>
               <Link to={to}>{subject}</Link> {reason}
+              {until === undefined ? null : (
+                <>
+                  , next attempt <Countdown to={until} />
+                </>
+              )}
             </span>
             <span class="quiet">{since === null ? "" : <Timestamp at={since} shows="age" />}</span>
           </li>

@@ -17,6 +17,8 @@ export interface Need {
   readonly reason: string;
   /** ISO 8601, in the future for what is about to happen; null if unknown. */
   readonly since: string | null;
+  /** ISO 8601, the earliest time at which it ends. @default unknown */
+  readonly until?: string;
   /** Where it can be solved. */
   readonly to: string;
 }
@@ -64,7 +66,7 @@ const healthReasons: Readonly<Record<string, string>> = {
 export function healthNeeds(partners: readonly PartnerSummary[]): readonly Need[] {
   return partners.flatMap(({ partner, health }) => {
     if (health === undefined || health.kind === "healthy") return [];
-    const { kind, reason, since } = health;
+    const { kind, reason, since, until } = health;
     const parts = [healthReasons[kind], reasonWords(reason)];
     return {
       key: `${kind} ${partner}`,
@@ -72,14 +74,18 @@ export function healthNeeds(partners: readonly PartnerSummary[]): readonly Need[
       subject: partner,
       reason: parts.filter((part) => part !== undefined).join(": "),
       since,
+      ...(until === null ? {} : { until }),
       to: partnerPath(partner),
     };
   });
 }
 
+/** Reasons that the sentence of their state contains. */
+const saidReasons: ReadonlySet<string> = new Set(["status_410", "unresolved", "Retry-After"]);
+
 /** A reason without what the sentence before it has said; undefined if nothing is left. */
 function reasonWords(reason: string | null): string | undefined {
-  if (reason === null || reason === "status_410" || reason === "unresolved") return undefined;
+  if (reason === null || saidReasons.has(reason)) return undefined;
   return formatMissing(reason);
 }
 

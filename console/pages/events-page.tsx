@@ -47,7 +47,7 @@ export function EventsPage(): JSX.Element {
   const isPart = partOfPartner(state.query) !== undefined;
   const events = useLiveEvents(filters, isPart ? undefined : cursor, isFollowing);
   const { read, rows } = events;
-  const known = useKnownValues(rows);
+  const known = useKnownValues(rows, filters["partner"]);
   const refresh = (): void => {
     setTurn((before) => before + 1);
     read.refresh();

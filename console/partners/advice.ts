@@ -76,9 +76,13 @@ export function editStep({ partner, managed_by: place }: Place): Step | undefine
   return { label: "Edit this file:", text: `${folder.replace(/\/$/u, "")}/${file}` };
 }
 
-/** The command that shows what is wrong with the definition; undefined for a folder that the token may not see. */
-export function checkStep({ partner, managed_by: place }: Place): Step | undefined {
-  const label = "This shows what is wrong:";
+const wrongLabel = "This shows what is wrong:";
+
+/** The command that checks the definition; undefined for a folder that the token may not see. */
+export function checkStep(
+  { partner, managed_by: place }: Place,
+  label = "This checks the definition:",
+): Step | undefined {
   if (place?.source !== "folder") return { label, text: `kubectl describe ${resourceOf(partner)}` };
   if (place.folder === null) return undefined;
   return { label, text: `${place.program ?? "heliograph"} validate ${inShell(place.folder)}` };
@@ -87,8 +91,8 @@ export function checkStep({ partner, managed_by: place }: Place): Step | undefin
 function stepFor(partner: Facts, kind: string): Step | undefined {
   const isFolder = partner.managed_by?.source === "folder";
   if (kind === "rejected" && isFolder) return editStep(partner);
-  if (kind === "held") return secretStep(partner) ?? checkStep(partner);
-  if (kind === "rejected") return checkStep(partner);
+  if (kind === "held") return secretStep(partner) ?? checkStep(partner, wrongLabel);
+  if (kind === "rejected") return checkStep(partner, wrongLabel);
   if (kind !== "paused" || isFolder) return editStep(partner);
   return {
     label: "This resumes deliveries:",

@@ -19,7 +19,11 @@ export function LiveSection({ partner }: { readonly partner: PartnerDetail }): J
         />
         <Card title="Waiting" figure={formatNumber(live.backlog)} note={limitOf(delivery.max_backlog)} />
         <Card title="In flight" figure={formatNumber(live.in_flight)} note={limitOf(delivery.max_in_flight)} />
-        <Card title="Oldest due" figure={<Timestamp at={live.oldest_due_at} shows="age" />} />
+        <Card
+          title="Oldest due"
+          figure={<Timestamp at={live.oldest_due_at} shows="age" />}
+          note={live.oldest_due_at === null && (live.backlog ?? 0) > 0 ? "none is due now" : ""}
+        />
       </div>
     </Section>
   );

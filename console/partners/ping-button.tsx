@@ -4,7 +4,9 @@ import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../components/announcer.tsx";
+import { Countdown } from "../components/timestamp.tsx";
 import { ProblemNotice } from "../components/problem-notice.tsx";
+import { healthKind } from "./health-kind.ts";
 import { pathTo } from "../router/place.ts";
 import { EventLink } from "../webhooks/links.tsx";
 
@@ -43,12 +45,41 @@ export function PingButton({ partner }: { readonly partner: PartnerDetail }): JS
       </div>
       {response === undefined ? null : (
         <p class="notice good">
-          Accepted as <EventLink id={response.body.event_id} />. Its page shows the attempt.
+          Accepted as <EventLink id={response.body.event_id} />. <PingFate partner={partner} />
         </p>
       )}
       {problem === undefined ? null : <ProblemNotice problem={problem} />}
     </div>
   );
+}
+
+function PingFate({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
+  const { kind, until = null } = partner.health ?? {};
+  return (
+    <>
+      {pingWait(partner) ?? "Its page shows the attempt."}
+      {kind !== "circuit_open" || until === null ? null : (
+        <>
+          {" "}
+          The next attempt is <Countdown to={until} over="due now" />.
+        </>
+      )}
+    </>
+  );
+}
+
+const waits: Readonly<Record<string, string>> = {
+  circuit_open: "It waits until the circuit breaker lets an attempt through.",
+  rate_limited: "It waits for the Retry-After of the endpoint.",
+  paused: "It waits until the partner is active.",
+  held: "It waits until the partner is not held any more.",
+  disabled: "It waits until the definition of the partner changes.",
+};
+
+/** What keeps a ping waiting; undefined if it is sent at once. */
+export function pingWait(partner: Pick<PartnerDetail, "health" | "state">): string | undefined {
+  const kind = healthKind(partner);
+  return Object.hasOwn(waits, kind) ? waits[kind] : undefined;
 }
 
 interface TenantChoiceProps {

@@ -13,7 +13,7 @@ import { Link } from "../router/router.tsx";
 import { EventLink } from "../webhooks/links.tsx";
 import { adviceOf } from "./advice.ts";
 import { healthKind, healthReason } from "./health-kind.ts";
-import { latestFailure } from "./latest-failure.ts";
+import { failedStatuses, latestFailure, newestFirst } from "./latest-failure.ts";
 import { StepLine } from "./step-line.tsx";
 
 interface StatusProps {
@@ -85,19 +85,30 @@ function Figures({ partner }: StatusProps): JSX.Element {
 
 const failingKinds: ReadonlySet<string> = new Set(["failing", "circuit_open"]);
 const everySeconds = 30;
-const eventsMax = 50;
+const eventsMax = 10;
 
-/** Whether the cause of the newest failure is here or at the partner. */
+/** Whether the cause of the newest failure is here or at the partner, and where the failed attempts are. */
 function Failure({ partner }: { readonly partner: string }): JSX.Element | null {
-  const query = changedQuery(new URLSearchParams({ order: "desc", limit: String(eventsMax) }), { partner });
-  const { data } = useRead<ListPage<EventSummary>>(`/webhooks/events${query}`, { everySeconds });
-  const failure = data === undefined ? undefined : latestFailure(data.data, partner);
+  const lists = failedStatuses.map((status) => useEventsWith(partner, status));
+  const failure = lists.includes(undefined) ? undefined : latestFailure(newestFirst(lists.flatMap(given)), partner);
   if (failure === undefined) return null;
+  const query = changedQuery(new URLSearchParams(), { partner, ...failure.filter });
   return (
     <p>
-      Latest failure: {failure.cause}, event <EventLink id={failure.eventId} partner={partner} />. {failure.side}
+      Latest failure: {failure.cause}, event <EventLink id={failure.eventId} partner={partner} />. {failure.side}{" "}
+      <Link to={`/events${query}`}>Events with this failure</Link>
     </p>
   );
+}
+
+function given<Item>(list: Item | undefined): readonly Item[] {
+  return list === undefined ? [] : [list];
+}
+
+/** The newest events whose last attempt to a partner had such a status; undefined while they are read. */
+function useEventsWith(partner: string, status: string): readonly EventSummary[] | undefined {
+  const query = changedQuery(new URLSearchParams({ order: "desc", limit: String(eventsMax) }), { partner, status });
+  return useRead<ListPage<EventSummary>>(`/webhooks/events${query}`, { everySeconds }).data?.data;
 }
 
 function FailedLinks({ partner }: { readonly partner: string }): JSX.Element {

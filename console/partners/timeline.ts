@@ -10,9 +10,19 @@ export interface TimelineItem {
   readonly text: string;
 }
 
+/** What began at `since` of a health. */
+const starts: Readonly<Record<string, string>> = {
+  failing: "Attempts began to fail",
+  circuit_open: "The circuit breaker opened",
+  rate_limited: "A Retry-After of the endpoint began",
+  paused: "The configuration paused the partner",
+  disabled: "The endpoint responded 410",
+  held: "The hold began",
+};
+
 /** What the runtime knows of a partner, the latest first. Conditions of the resource are with kubectl. */
 export function timelineOf(
-  { keys, live, state, reason }: PartnerDetail,
+  { keys, live, state, reason, health }: PartnerDetail,
   counts: readonly DeadLetterCount[],
 ): readonly TimelineItem[] {
   const items: TimelineItem[] = keys.flatMap(({ id, not_after: at }) =>
@@ -21,6 +31,8 @@ export function timelineOf(
   const add = (at: string | null, of: string, text: string): void => {
     if (at !== null) items.push({ at, state: of, text });
   };
+  if (health !== undefined && Object.hasOwn(starts, health.kind))
+    add(health.since, health.kind, starts[health.kind] ?? "");
   add(live.breaker_until, live.breaker ?? "open", "The circuit breaker lets an attempt through");
   add(live.as_of, state, `State: ${formatWord(state)}${reason === null ? "" : `: ${formatWord(reason)}`}`);
   add(live.oldest_due_at, "late", "The oldest waiting delivery was due");

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { absenceText } from "../../console/events/explanation.tsx";
 import { failureCause, isUnsent } from "../../console/events/failure-cause.ts";
 import { countStates, failuresFirst, resultText } from "../../console/events/failures-first.ts";
-import { deliveryPath, fitting } from "../../console/events/event-table.tsx";
+import { chipsOf, deliveryPath, fitting } from "../../console/events/event-table.tsx";
 import { knownValues } from "../../console/events/use-known-values.ts";
 import { numberedEvent, sentBody } from "../../console/events/use-raw-event.ts";
 import { spliceAttempt } from "../../runtime/webhooks/signing/signed-request.ts";
@@ -55,6 +55,12 @@ describe("deliveries of an event", () => {
       ["paused", 1],
       ["in_delivery", 1],
     ]);
+  });
+
+  test("are counted with the partner of the filter first", () => {
+    expect(chipsOf(deliveries, "a")[0]).toEqual(["delivered", 1]);
+    expect(chipsOf(deliveries, "a").at(-1)).toEqual(["delivered", 1]);
+    expect(chipsOf(deliveries, "")).toEqual(countStates(deliveries));
   });
 
   test("are counted in a line by their first states, and the others are a number", () => {

@@ -71,6 +71,13 @@ test("the health of partners has its reason and since when", () => {
   ]);
 });
 
+test("a pause by Retry-After is named once, with its end", () => {
+  const health = { kind: "rate_limited", reason: "Retry-After", since: at(1), until: at(9) } as const;
+  expect(healthNeeds([{ ...partner("a", "active"), health }])).toMatchObject([
+    { reason: "a Retry-After of the endpoint pauses deliveries", since: at(1), until: at(9) },
+  ]);
+});
+
 test("a signing key that is about to expire needs attention, sooner if another one stays valid", () => {
   const nowMs = Date.parse(at(0));
   const inHours = (hours: number): string => new Date(nowMs + hours * 3_600_000).toISOString();

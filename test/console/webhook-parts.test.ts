@@ -167,6 +167,15 @@ test("a timeline has the latest first", () => {
   ]);
 });
 
+test("a timeline has since when the circuit breaker is open", () => {
+  const health = { kind: "circuit_open", reason: "9 failures", since: attempt.at, until: null } as const;
+  expect(timelineOf({ ...partner, health }, [])).toContainEqual({
+    at: attempt.at,
+    state: "circuit_open",
+    text: "The circuit breaker opened",
+  });
+});
+
 const missing = "SecretNotFound: default/acme";
 const rejected = { reason: "SecretNotFound", message: "the Secret default/acme does not exist" };
 

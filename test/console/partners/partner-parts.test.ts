@@ -4,7 +4,8 @@ import type { PartnerDetail, PartnerSummary } from "../../../api/partners.ts";
 import { sorted } from "../../../console/components/sorted-table.tsx";
 import { adviceOf, checkStep, editStep } from "../../../console/partners/advice.ts";
 import { healthCounts, healthKind, healthReason } from "../../../console/partners/health-kind.ts";
-import { latestFailure } from "../../../console/partners/latest-failure.ts";
+import { pingWait } from "../../../console/partners/ping-button.tsx";
+import { latestFailure, newestFirst } from "../../../console/partners/latest-failure.ts";
 
 const partner: PartnerSummary = {
   partner: "shop/acme",
@@ -138,6 +139,19 @@ describe("what to do about a partner", () => {
   });
 });
 
+describe("a ping", () => {
+  test.each([
+    ["circuit_open", /circuit breaker/u],
+    ["paused", /until the partner is active/u],
+  ] as const)("says what it waits for: %s", (kind, expected) => {
+    expect(pingWait({ ...partner, health: { ...healthy, kind } })).toMatch(expected);
+  });
+
+  test.each(["healthy", "failing"] as const)("is sent at once if the partner is %s", (kind) => {
+    expect(pingWait({ ...partner, health: { ...healthy, kind } })).toBeUndefined();
+  });
+});
+
 describe("the latest failure", () => {
   const delivery: DeliverySummary = {
     partner: "shop/acme",
@@ -166,6 +180,23 @@ describe("the latest failure", () => {
       side: expect.stringContaining("at the partner"),
     });
     expect(latestFailure(events.slice(0, 3), "shop/acme")).toBeUndefined();
+  });
+
+  test("is among older events if newer ones have no attempt, and its filter finds the same failures", () => {
+    const at = (id: string, acceptedAt: string, change: Partial<DeliverySummary>): EventSummary => ({
+      ...event(id, change),
+      accepted_at: acceptedAt,
+    });
+    const late = at("late", "2026-03-02T12:00:00.000Z", { reason: "tls" });
+    const early = at("early", "2026-03-02T11:00:00.000Z", { status: 503 });
+    const newest = newestFirst([[], [early], [late, early]]);
+    expect(newest.map(({ event_id: id }) => id)).toEqual(["late", "early"]);
+    expect(latestFailure(newest, "shop/acme")).toMatchObject({
+      eventId: "late",
+      filter: { reason: "tls" },
+      side: expect.stringContaining("certificates"),
+    });
+    expect(latestFailure([early], "shop/acme")?.filter).toEqual({ status: "503" });
   });
 
   test.each([
