@@ -7,6 +7,8 @@ interface ConfirmCountProps {
   /** What is done: `Replay 1,204 deliveries`. */
   readonly action: string;
   readonly isBusy?: boolean;
+  /** False if a field before it has the focus first. @default true */
+  readonly takesFocus?: boolean;
   readonly onConfirm: () => void;
   readonly onCancel?: () => void;
 }
@@ -15,11 +17,14 @@ interface ConfirmCountProps {
 const typedFrom = 10;
 
 /** Confirms something that cannot be taken back, by a button with its count; a larger count must be typed. */
-export function ConfirmCount({ count, action, isBusy = false, onConfirm, onCancel }: ConfirmCountProps): JSX.Element {
+export function ConfirmCount(props: ConfirmCountProps): JSX.Element {
+  const { count, action, isBusy = false, takesFocus = true, onConfirm, onCancel } = props;
   const [typed, setTyped] = useState("");
   const field = useRef<HTMLInputElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => (field.current ?? button.current)?.focus(), []);
+  useEffect(() => {
+    if (takesFocus) (field.current ?? button.current)?.focus();
+  }, []);
   const isTyped = mustType(count);
   const isRight = !isTyped || typed.replaceAll(/[\s,]/gu, "") === String(count);
   const confirm = (event: SubmitEvent): void => {

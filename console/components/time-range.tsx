@@ -188,18 +188,20 @@ interface TypedTime {
 
 /**
  * Reads a time: as pages show it, of the zone that they show unless it has one of its own; or relative to now, which
- * stays relative. An empty field is no bound. Undefined for other text.
+ * stays relative. A time of day alone is of today. An empty field is no bound. Undefined for other text.
  */
 export function typedTime(typed: string, zone: TimeZone, nowMs: number, isEnd = false): TypedTime | undefined {
   const text = typed.trim();
   if (text === "") return { text: null, ms: isEnd ? nowMs : Number.NEGATIVE_INFINITY };
-  const inZone = zonelessTime.test(text) ? parseInputTime(zonelessText(text), zone) : null;
+  const dated = timeOfDay.test(text) ? `${inputTime(new Date(nowMs).toISOString(), zone).slice(0, 10)} ${text}` : text;
+  const inZone = zonelessTime.test(dated) ? parseInputTime(zonelessText(dated), zone) : null;
   if (inZone !== null) return { text: inZone, ms: Date.parse(inZone) };
   const ms = readLinkTime(text, nowMs, isEnd);
   if (ms === undefined) return undefined;
   return { text: text.startsWith("now") ? text : new Date(ms).toISOString(), ms };
 }
 
+const timeOfDay = /^\d{2}:\d{2}(?::\d{2})?$/u;
 const zonelessTime = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?$/u;
 
 /** With a time of day: a date alone is midnight in the zone. */
@@ -209,6 +211,6 @@ function zonelessText(text: string): string {
 
 /** What is wrong with a field; empty if nothing is. @param end the time has to be before it */
 function faultOf(time: TypedTime | undefined, end?: TypedTime): string {
-  if (time === undefined) return "Enter a time such as 2026-01-31 14:05, now-2h or now/d.";
+  if (time === undefined) return "Enter a time such as 14:05, 2026-01-31 14:05, now-2h or now/d.";
   return end !== undefined && time.ms >= end.ms ? "From must be before To." : "";
 }

@@ -17,8 +17,9 @@ interface EventTableProps {
 }
 
 const headers = ["Event", "Accepted", "Deliveries", "Partner, last result", "Type", "Tenant"];
-/** Characters of states that fit a line. */
-const lineLengthMax = 26;
+/** Characters of states that fit a line, with the space around each badge. */
+const lineLengthMax = 32;
+const badgeLength = 3;
 /** Rows whose deliveries the address can name. */
 const openMax = 20;
 
@@ -157,7 +158,9 @@ export function chipsOf(deliveries: readonly DeliverySummary[], partner: string)
 export function fitting(counts: ReturnType<typeof countStates>) {
   const labels = counts.map(([state, count]) => ({ state, count, label: `${count} ${formatWord(state)}` }));
   let length = 0;
-  const shown = labels.filter(({ label }, index) => (length += label.length) <= lineLengthMax || index === 0);
+  const shown = labels.filter(
+    ({ label }, index) => (length += label.length + badgeLength) <= lineLengthMax || index === 0,
+  );
   const others = labels.slice(shown.length).reduce((sum, { count }) => sum + count, 0);
   return { shown, others };
 }

@@ -1,4 +1,5 @@
 import type { DeliveryStats } from "../../api/delivery-stats.ts";
+import type { PartnerSummary } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../charts/chart.tsx";
@@ -6,6 +7,7 @@ import type { ChartSeries } from "../charts/chart-data.ts";
 import { Empty } from "../components/empty.tsx";
 import { formatCount, formatMs, formatNumber, formatShare } from "../components/format.ts";
 import { Section } from "../components/page.tsx";
+import { healthKind } from "../partners/health-kind.ts";
 import { Reading } from "../components/reading.tsx";
 import { Timestamp, useNow } from "../components/timestamp.tsx";
 import { Link } from "../router/router.tsx";
@@ -17,11 +19,11 @@ const chartPx = 140;
 const figuresOfDay = 4;
 
 interface DeliveriesProps {
-  readonly home: Pick<Home, "today" | "before" | "details">;
+  readonly home: Pick<Home, "today" | "before" | "details" | "partners">;
 }
 
 /** Deliveries of the last 24 hours, with the day before beneath. */
-export function DeliveriesSection({ home: { today, before, details } }: DeliveriesProps): JSX.Element | null {
+export function DeliveriesSection({ home: { today, before, details, partners } }: DeliveriesProps): JSX.Element | null {
   const nowMs = useNow(nowStepMs);
   // A pod of an earlier version has no statistics.
   if (today.data === undefined && today.problem?.status === 404) return null;
@@ -30,7 +32,7 @@ export function DeliveriesSection({ home: { today, before, details } }: Deliveri
       {today.data === undefined && today.problem === undefined ? <DaySkeleton /> : null}
       {today.data === undefined && today.problem === undefined ? null : (
         <Reading read={today} what="the statistics of deliveries">
-          {(stats) => <Day today={stats} before={before.data} nowMs={nowMs} details={details} />}
+          {(stats) => <Day today={stats} before={before.data} nowMs={nowMs} details={details} partners={partners} />}
         </Reading>
       )}
     </Section>
@@ -51,13 +53,13 @@ function DaySkeleton(): JSX.Element {
   );
 }
 
-interface DayProps extends Pick<Home, "details"> {
+interface DayProps extends Pick<Home, "details" | "partners"> {
   readonly today: DeliveryStats;
   readonly before: DeliveryStats | undefined;
   readonly nowMs: number;
 }
 
-function Day({ today: stats, before: earlier, nowMs, details }: DayProps): JSX.Element {
+function Day({ today: stats, before: earlier, nowMs, details, partners }: DayProps): JSX.Element {
   const day = useMemo(() => deliveryDay(stats, earlier, nowMs), [stats, earlier, nowMs]);
   const { today, before } = day;
   if (today.attempts + (before?.attempts ?? 0) === 0) {
@@ -104,7 +106,7 @@ function Day({ today: stats, before: earlier, nowMs, details }: DayProps): JSX.E
           formatPoint={perMinute}
         />
       </ul>
-      <Backlog details={details} />
+      <Backlog details={details} partners={partners} />
     </>
   );
 }
@@ -160,20 +162,35 @@ function Figure(props: FigureProps): JSX.Element {
   );
 }
 
-function Backlog({ details }: Pick<Home, "details">): JSX.Element {
-  const known = details.map(({ live }) => live).filter(({ backlog }) => backlog !== null);
-  if (known.length === 0) return <p class="quiet">Backlog unknown</p>;
-  const waiting = known.reduce((sum, { backlog }) => sum + (backlog ?? 0), 0);
-  const oldest = known.flatMap(({ oldest_due_at: at }) => at ?? []).toSorted()[0];
+function Backlog({ details, partners }: Pick<Home, "details" | "partners">): JSX.Element {
+  const text = backlogText(partners.data?.all ?? []);
+  const oldest = details.flatMap(({ live }) => live.oldest_due_at ?? []).toSorted()[0];
   return (
     <p>
-      Backlog: <strong>{formatCount(waiting, "waiting delivery", "waiting deliveries")}</strong> to{" "}
-      {formatCount(known.length, "active partner")}
+      {text}
       {oldest === undefined ? null : (
         <>
-          , the oldest due <Timestamp at={oldest} shows="age" />
+          {" "}
+          The oldest is due <Timestamp at={oldest} shows="age" />.
         </>
       )}
     </p>
   );
+}
+
+/** Healths in which nothing is sent, so that deliveries wait for longer than a retry. */
+const silent = ["disabled", "held", "paused", "rejected", "circuit_open"];
+
+/** What waits for all partners, and how much of it for those that get nothing at present. */
+export function backlogText(partners: readonly Pick<PartnerSummary, "backlog" | "health" | "state">[]): string {
+  const known = partners.filter(({ backlog = null }) => backlog !== null);
+  if (known.length === 0) return "Backlog unknown.";
+  const sum = (some: typeof known): number => some.reduce((all, { backlog }) => all + (backlog ?? 0), 0);
+  const stopped = known.filter((partner) => silent.includes(healthKind(partner)) && (partner.backlog ?? 0) > 0);
+  const all = `Backlog: ${formatCount(sum(known), "waiting delivery", "waiting deliveries")}`;
+  const unknown = partners.length - known.length;
+  const rest = unknown === 0 ? "." : `; that of ${formatCount(unknown, "partner")} is unknown.`;
+  if (stopped.length === 0) return `${all} to ${formatCount(known.length, "partner")}${rest}`;
+  const where = `${formatCount(stopped.length, "partner")} that are disabled, held, paused or behind an open breaker`;
+  return `${all}, of which ${formatNumber(sum(stopped))} to ${where}${rest}`;
 }

@@ -14,6 +14,7 @@ import { Empty } from "../components/empty.tsx";
 import { FilterForm, partnerField, PartnerMatch, partOfPartner, type FilterField } from "../components/filter-form.tsx";
 import { formatCount, formatNumber, formatWord } from "../components/format.ts";
 import { hasTimeRange, TimeRangePicker, timeRangeOf } from "../components/time-range.tsx";
+import { useFormatTime } from "../components/preferences.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { Page, Section } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
@@ -146,8 +147,10 @@ interface BulkButtonsProps {
 /** Actions on the selected dead letters, or on all that match the filters. */
 function BulkButtons({ selected, filters, onChoose }: BulkButtonsProps): JSX.Element {
   const { me } = useSession();
+  const formatTime = useFormatTime();
   const words = selected.size > 0 ? `${formatNumber(selected.size)} selected` : "all that match";
-  const choose = (action: BulkAction["action"]): void => onChoose({ action, ...selectionOf(selected, filters) });
+  const choose = (action: BulkAction["action"]): void =>
+    onChoose({ action, ...selectionOf(selected, filters, formatTime) });
   return (
     <>
       {mayUse(me, ["webhooks:replay"]) ? (
@@ -164,14 +167,20 @@ function BulkButtons({ selected, filters, onChoose }: BulkButtonsProps): JSX.Ele
   );
 }
 
-function selectionOf(
+/** The selection as a request, and in words with times in the zone of the reader. */
+export function selectionOf(
   selected: ReadonlySet<string>,
   { type, ...filters }: Readonly<Record<string, string>>,
+  formatTime: (at: string) => string,
 ): Omit<BulkAction, "action"> {
   if (selected.size > 0)
     return { body: { dead_letter_ids: [...selected] }, what: formatCount(selected.size, "selected dead letter") };
   const members = { ...filters, ...(type === undefined ? {} : { types: [type] }) };
-  const names = Object.entries(members).map(([name, value]) => `${name} ${String(value)}`);
+  const names = Object.entries(members).map(([name, value]) =>
+    typeof value === "string" && ["from", "to"].includes(name)
+      ? `${name} ${formatTime(value)}`
+      : `${name} ${String(value)}`,
+  );
   if (names.length === 0) return { body: { all: true }, what: "All dead letters visible to your token" };
   return { body: members, what: `Dead letters with ${names.join(", ")}` };
 }

@@ -111,10 +111,7 @@ interface ViewProps {
 function UsageView({ response: { data, meta }, groups }: ViewProps): JSX.Element {
   const { total } = meta;
   const columns = useColumns(groups, total.cost);
-  if (data.length === 0) {
-    const why = "No query was admitted in this time range with these filters.";
-    return <Empty title="No usage" why={why} next={<Link to="/explorer">Query metrics in Explorer</Link>} />;
-  }
+  if (data.length === 0) return <NoUsage />;
   return (
     <>
       <Notices meta={meta} />
@@ -130,6 +127,43 @@ function UsageView({ response: { data, meta }, groups }: ViewProps): JSX.Element
       />
       <DataTable caption="Usage" isCards look="labelled" columns={columns} rows={data} rowKey={keyOf} />
     </>
+  );
+}
+
+const namesShownMax = 20;
+/** Filters by a name, the one that readers type in part most often first. */
+const namedFilters: readonly Group[] = ["metric", "client", "tenant"];
+
+/** No usage, and the names that contain what the filter has: the API compares whole names. */
+function NoUsage(): JSX.Element {
+  const state = useQueryState();
+  const filter = namedFilters.find((name) => state.get(name) !== "");
+  const others = useMemo(
+    () => new URLSearchParams([...state.query].filter(([name]) => name !== filter)),
+    [state.query],
+  );
+  const all = usePath(others, [filter ?? standardGroup]);
+  const { data } = useRead<UsageAnswer>(filter === undefined ? undefined : all);
+  const part = filter === undefined ? "" : state.get(filter);
+  const names = filter === undefined ? [] : (data?.data ?? []).map((item) => item[filter] ?? "");
+  const found = names.filter((name) => name !== "other" && name.includes(part)).slice(0, namesShownMax);
+  const why = "No query was admitted in this time range with these filters.";
+  if (filter === undefined || found.length === 0)
+    return <Empty title="No usage" why={why} next={<Link to="/explorer">Query metrics in Explorer</Link>} />;
+  return (
+    <Empty
+      title="No usage"
+      why={`${why} The filter takes a whole name; these contain ${part}:`}
+      next={
+        <span class="choices">
+          {found.map((name) => (
+            <Link key={name} to={state.to({ [filter]: name })}>
+              {name}
+            </Link>
+          ))}
+        </span>
+      }
+    />
   );
 }
 
@@ -167,7 +201,11 @@ function useColumns(groups: readonly Group[], cost: number): readonly Column<Usa
     return <Link to={to}>{name}</Link>;
   };
   return [
-    ...groups.map((group) => ({ header: groupLabels[group], cell: (item: UsageItem) => nameOf(group, item) })),
+    ...groups.map((group) => ({
+      header: groupLabels[group],
+      cell: (item: UsageItem) => nameOf(group, item),
+      isInCard: true,
+    })),
     { header: "Requests", cell: (item) => formatNumber(item.requests), isNumber: true, isInCard: true },
     { header: "Points", cell: (item) => formatNumber(item.points), isNumber: true },
     { header: "From caches", cell: (item) => formatShare(item.cache_share), isNumber: true },

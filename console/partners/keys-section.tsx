@@ -19,13 +19,28 @@ export function KeysSection({ partner }: { readonly partner: PartnerDetail }): J
   const rows = partner.keys.map((key, index) => ({ ...key, isFirst: index === 0 }));
   const columns: readonly Column<Key>[] = [
     { header: "Key", cell: ({ id }) => <code>{id}</code> },
-    { header: "Use", cell: (key) => useOf(key, nowMs) },
-    { header: "Expires", cell: ({ not_after: at }) => (at === null ? "never" : <Timestamp at={at} />) },
-    { header: "Expires in", cell: ({ not_after: at }) => (at === null ? "–" : <Countdown to={at} over="expired" />) },
+    { header: "Use", cell: (key) => useOf(key, nowMs), isInCard: true },
+    {
+      header: "Expires",
+      cell: ({ not_after: at }) => (at === null ? "never" : <Timestamp at={at} />),
+      isInCard: true,
+    },
+    {
+      header: "Expires in",
+      cell: ({ not_after: at }) => (at === null ? "–" : <Countdown to={at} over="expired" />),
+      isInCard: true,
+    },
   ];
   return (
     <Section title="Signing keys" lead={`Scheme ${partner.signing.scheme}. Secrets are never shown.`}>
-      <DataTable caption="Signing keys" columns={columns} rows={rows} rowKey={({ id }) => id} />
+      <DataTable
+        caption="Signing keys"
+        isCards
+        look="labelled key-rows"
+        columns={columns}
+        rows={rows}
+        rowKey={({ id }) => id}
+      />
     </Section>
   );
 }

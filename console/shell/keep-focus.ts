@@ -48,6 +48,13 @@ function moveTo(place: HTMLElement | undefined): void {
   if (place === undefined) return;
   if (place.tabIndex < 0) place.tabIndex = -1;
   place.focus({ preventScroll: true });
+  // The part that left may have been far from it, such as a panel above a long list.
+  if (isOutside(place)) place.scrollIntoView({ block: "center" });
+}
+
+function isOutside(place: HTMLElement): boolean {
+  const { top, bottom } = place.getBoundingClientRect();
+  return bottom < 0 || top > innerHeight;
 }
 
 function chainOf(target: HTMLElement, root: HTMLElement): readonly HTMLElement[] {

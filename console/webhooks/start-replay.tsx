@@ -70,6 +70,9 @@ export function StartReplay(props: StartReplayProps): JSX.Element {
     begin.current = false;
   });
   const [note, setNote] = useState("");
+  const noteField = useRef<HTMLInputElement>(null);
+  // As for one dead letter: Enter must not acknowledge before somebody sees the note.
+  useEffect(() => noteField.current?.focus(), [tried]);
   const panel = useEscape<HTMLElement>(onClose, !isSending);
   const start = async (): Promise<void> => {
     if (tried === undefined) return;
@@ -96,7 +99,7 @@ export function StartReplay(props: StartReplayProps): JSX.Element {
         </div>
       ) : (
         <>
-          {action === "Acknowledge" ? <AckNote note={note} onNote={setNote} /> : null}
+          {action === "Acknowledge" ? <AckNote note={note} onNote={setNote} field={noteField} /> : null}
           <TriedOut tried={tried} action={action} isBusy={isSending} onConfirm={() => void start()} onClose={onClose} />
         </>
       )}
@@ -145,6 +148,7 @@ function TriedOut({ tried: { dryRun }, action, isBusy, onConfirm, onClose }: Tri
           count={count}
           action={bulkLabel(action, count)}
           isBusy={isBusy}
+          takesFocus={action !== "Acknowledge"}
           onConfirm={onConfirm}
           onCancel={onClose}
         />

@@ -1,5 +1,6 @@
 import type { DeliveryStats } from "../../api/delivery-stats.ts";
 import { expect, test } from "vitest";
+import { backlogText } from "../../console/home/deliveries-section.tsx";
 import { deliveryDay, twoDays } from "../../console/home/delivery-day.ts";
 
 const minuteMs = 60_000;
@@ -59,4 +60,25 @@ test("hours without figures are a gap, and a day that lacks some has no totals t
   expect([day.before, day.completeFrom]).toEqual([undefined, begin]);
   const { totals: _, ...older } = statsOf(today, 30);
   expect(deliveryDay(older, undefined, nowMs)).toMatchObject({ today: { attempts: 2_880, p95Ms: null } });
+});
+
+test("the backlog counts what waits for partners that get nothing at present", () => {
+  const partnerOf = (kind: "healthy" | "held" | "circuit_open" | "paused", backlog: number | null) => ({
+    state: "active" as const,
+    backlog,
+    health: { kind, since: null, reason: null, until: null },
+  });
+  const some = [
+    partnerOf("healthy", 474),
+    partnerOf("held", 300),
+    partnerOf("paused", 0),
+    partnerOf("circuit_open", 38),
+  ];
+  expect(backlogText(some)).toBe(
+    "Backlog: 812 waiting deliveries, of which 338 to 2 partners that are disabled, held, paused or behind an open breaker.",
+  );
+  expect(backlogText([partnerOf("healthy", 1), partnerOf("healthy", null)])).toBe(
+    "Backlog: 1 waiting delivery to 1 partner; that of 1 partner is unknown.",
+  );
+  expect(backlogText([])).toBe("Backlog unknown.");
 });

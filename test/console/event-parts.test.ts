@@ -72,6 +72,14 @@ describe("deliveries of an event", () => {
     ]);
     expect(shown.map(({ label }) => label)).toEqual(["1 dead", "1 circuit open"]);
     expect(others).toBe(15);
+    const three = fitting([
+      ["dead", 1],
+      ["held", 2],
+      ["circuit_open", 3],
+      ["in_delivery", 6],
+    ]);
+    expect(three.shown.map(({ label }) => label)).toEqual(["1 dead", "2 held"]);
+    expect(three.others).toBe(9);
   });
 
   const paused = { kind: "paused", reason: null, since: null, until: null } as const;

@@ -373,8 +373,17 @@ export const metricActions: readonly PageAction[] = [
       await page.getByRole("group", { name: "Group by" }).getByRole("link", { name: "Tenant" }).click();
       await table.getByRole("columnheader", { name: "Tenant" }).waitFor();
       expect(new URL(page.url()).searchParams.get("group_by")).toBe("metric,tenant");
+      await page.setViewportSize({ width: 390, height: 844 });
+      expect(await row.first().isVisible()).toBe(true);
+      await page.setViewportSize({ width: 1_280, height: 800 });
       await table.getByRole("link", { name: "lumen" }).first().click();
       expect(new URL(page.url()).searchParams.get("tenant")).toBe("lumen");
+      await expect.poll(() => row.count()).toBe(1);
+      // A part of a name finds the metric.
+      await page.getByRole("textbox", { name: "Metric" }).fill("auth");
+      await page.getByRole("button", { name: "Apply" }).click();
+      await page.getByText("No usage").waitFor();
+      await page.locator(".empty").getByRole("link", { name: "auth_success_rate" }).click();
       await expect.poll(() => row.count()).toBe(1);
       await row.click();
       expect(new URL(page.url()).searchParams.get("metric")).toBe("auth_success_rate");
@@ -399,6 +408,11 @@ export const metricActions: readonly PageAction[] = [
       await page.getByText("limits.maxSeries").first().waitFor();
       await page.getByText("completed").first().waitFor();
       expect(page.url()).toMatch(/\/console\/preview\/[\w-]+$/u);
+      await page.setViewportSize({ width: 390, height: 844 });
+      const value = page.locator(".field-rows tr").filter({ hasText: "limits.maxSeries" }).locator("td").last();
+      await value.getByText("7", { exact: true }).waitFor();
+      const box = await value.boundingBox();
+      expect((box?.x ?? 390) + (box?.width ?? 0), "the right end of the new value").toBeLessThanOrEqual(390);
       expect(await tab.audit()).toEqual([]);
       expect(tab.faults).toEqual([]);
       await tab.close();

@@ -46,6 +46,8 @@ describe("typedTime", () => {
     ["2026-01-31 10:00:00 UTC", "2026-01-31T10:00:00.000Z"],
     ["1769853600", "2026-01-31T10:00:00.000Z"],
     ["now-2h", "now-2h"],
+    ["10:00", "2026-01-31T10:00:00.000Z"],
+    ["10:00:05", "2026-01-31T10:00:05.000Z"],
     ["", null],
   ])("%j is %j of the address", (text, expected) => {
     expect(typed(text)?.text).toBe(expected);
@@ -54,12 +56,13 @@ describe("typedTime", () => {
   test("a time without a zone is of the zone that pages show", () => {
     vi.stubEnv("TZ", "Asia/Kolkata");
     expect(typed("2026-01-31 10:00", "local")?.text).toBe("2026-01-31T04:30:00.000Z");
+    expect(typed("10:00", "local")?.text).toBe("2026-01-31T04:30:00.000Z");
     expect(typed("2026-01-31", "local")?.text).toBe("2026-01-30T18:30:00.000Z");
     expect(typed("2026-01-31 10:00:00 UTC", "local")?.text).toBe("2026-01-31T10:00:00.000Z");
     vi.unstubAllEnvs();
   });
 
-  test.each(["yesterday", "2026-13-31 10:00", "10:00", "now-"])("does not read %j", (text) => {
+  test.each(["yesterday", "2026-13-31 10:00", "25:00", "now-"])("does not read %j", (text) => {
     expect(typed(text)).toBeUndefined();
   });
 

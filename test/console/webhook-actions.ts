@@ -324,11 +324,19 @@ async function endDeadLetters({ installation, open, visit }: ConsoleVisitor): Pr
     .first()
     .click();
   const note = page.getByLabel("Note to the partner (optional)");
+  // A screen so low that the panel and the row are not on it together.
+  await page.setViewportSize({ width: 390, height: 300 });
   await note.press("Escape");
   await note.waitFor({ state: "detached" });
+  await page.waitForFunction(() => {
+    const { top, bottom } = document.activeElement?.getBoundingClientRect() ?? { top: -1, bottom: 0 };
+    return document.activeElement?.textContent === "Acknowledge" && top >= 0 && bottom <= innerHeight;
+  });
+  await page.setViewportSize({ width: 1_280, height: 800 });
   await page.getByRole("button", { name: "Acknowledge all that match" }).click();
   const bulk = page.getByRole("region", { name: "Acknowledge", exact: true });
   await bulk.getByText("Sent to the partner with the acknowledgement").waitFor();
+  expect(await note.evaluate((field) => field === document.activeElement)).toBe(true);
   // The search takes the first Escape, the panel the next one.
   await page.keyboard.press("Control+k");
   await page.getByRole("dialog").waitFor();

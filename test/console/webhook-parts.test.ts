@@ -1,3 +1,5 @@
+import { selectionOf } from "../../console/pages/dead-letters-page.tsx";
+import { othersOf } from "../../console/pages/preview-result-page.tsx";
 import type { AttemptHistory } from "../../api/histories.ts";
 import type { PartnerDetail } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
@@ -224,4 +226,20 @@ test("the selection of a replay in words, with times in the chosen zone", () => 
   expect(replaySelection(redrive, (at) => formatTime(at))).toBe(
     "dead letters of 1 event to default/acme of type payout.*",
   );
+});
+
+test("a selection names its times as the page does", () => {
+  const shown = (at: string): string => `shown ${at}`;
+  const { body, what } = selectionOf(new Set(), { reason: "timeout", from: "2026-01-31T10:00:00.000Z" }, shown);
+  expect(what).toBe("Dead letters with reason timeout, from shown 2026-01-31T10:00:00.000Z");
+  expect(body).toEqual({ reason: "timeout", from: "2026-01-31T10:00:00.000Z" });
+});
+
+const stays = { added: [], changed: [], refused: [], unchanged: 18 };
+
+test("objects that an edit does not name are among the unchanged ones, unless they are removed", () => {
+  const names = ["WebhookPartner/default/a", "WebhookPartner/default/b"];
+  expect(othersOf({ ...stays, unnamed: names, removed: [] })).toBe("18 unchanged, of which the edit does not name 2.");
+  expect(othersOf({ ...stays, unnamed: names, removed: names })).toBe("18 unchanged.");
+  expect(othersOf({ ...stays, unchanged: 0, unnamed: names, removed: [] })).toBe("2 not in the edit.");
 });
