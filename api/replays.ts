@@ -135,6 +135,7 @@ const summary = {
 export const ReplaySummary = object(summary, {
   ...jobProgress,
   reason: text("Reason of the selected dead letters; absent for all reasons"),
+  note: text("Note of an acknowledgement; absent without one"),
 });
 export type ReplaySummary = Static<typeof ReplaySummary>;
 

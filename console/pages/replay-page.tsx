@@ -77,28 +77,42 @@ function Request({ replay }: { readonly replay: ReplayDetail }): JSX.Element {
       facts={[
         ["Requested by", replay.requested_by ?? "not known"],
         ["Requested", at],
-        ["Partners", filter.partners.length === 0 ? "all that match" : <PartnerLinks partners={filter.partners} />],
+        ["Partners", partnersOf(replay)],
         ...selectionFacts({ ...replay, kind, filter }, formatTime),
       ]}
     />
   );
 }
 
+/** A selection by ids has the partners of what was selected, which are not stored with it. */
+function partnersOf({ kind, filter, event_ids: ids = null }: ReplayDetail): ComponentChildren {
+  const { partners = [] } = filter ?? {};
+  if (partners.length > 0) return <PartnerLinks partners={partners} />;
+  if (ids === null) return "all that match";
+  return kind === "replay" ? "all that match the selected events" : "those of the selected dead letters";
+}
+
 type Selection = Pick<ReplaySummary, "kind" | "filter"> & ReplayDetail;
 
 function selectionFacts(
-  { kind, filter: { types, only_failed: onlyFailed }, window = null, event_ids: ids = null, reason }: Selection,
+  { kind, filter: { types, only_failed: onlyFailed }, window = null, event_ids: ids = null, reason, note }: Selection,
   formatTime: (at: string) => string,
 ): readonly (readonly [name: string, value: ComponentChildren | undefined])[] {
   const isReplay = kind === "replay";
   const states = onlyFailed ? "failed ones only" : "delivered ones too";
   return [
-    ["Event types", types.length === 0 ? "all" : <code key="types">{types.join(", ")}</code>],
+    ["Event types", typesOf(types, ids)],
     ["Selected ids", ids === null ? undefined : formatNumber(ids)],
+    ["Note to the partner", note],
     [isReplay ? "Accepted" : "Ended", window === null ? undefined : windowWords(window, formatTime)],
     ["Reason", reason === undefined ? undefined : formatWord(reason)],
     ["Deliveries", isReplay ? states : undefined],
   ];
+}
+
+function typesOf(types: readonly string[], ids: number | null): ComponentChildren | undefined {
+  if (types.length > 0) return <code>{types.join(", ")}</code>;
+  return ids === null ? "all" : undefined;
 }
 
 function PartnerLinks({ partners }: { readonly partners: readonly string[] }): JSX.Element {

@@ -88,6 +88,7 @@ export function requestOf(job: ReplayJob, labels: ReadonlyMap<string, string>): 
     window: windowOf(job),
     event_ids: idsOf(source)?.length ?? null,
     ...reasonOf(source),
+    ...("note" in source && source.note !== undefined ? { note: source.note } : {}),
   };
 }
 

@@ -430,7 +430,13 @@ describe.concurrent("selected dead letters", () => {
     const notified = it.partner.received.filter(({ path }) => path === "/webhooks/ack");
     expect(notified.map(({ eventId }) => eventId).toSorted()).toEqual(["e-1", "e-2", "e-3"]);
     const [listed] = (await it.engine.replays.list({ limit: 1 }, ofAcme)).items;
-    expect(listed).toMatchObject({ replay_id: id, kind: "acknowledge", acknowledged: 3, window: null });
+    expect(listed).toMatchObject({
+      replay_id: id,
+      kind: "acknowledge",
+      acknowledged: 3,
+      window: null,
+      note: body.note,
+    });
     await expect(it.engine.replays.cancel(id, ofAcme, ["webhooks:replay"])).rejects.toMatchObject({
       code: "scope_missing",
     });
