@@ -3,6 +3,7 @@ import { CursorMeta } from "./events.ts";
 import { PartnerHealth, PartnerRecent } from "./partner-health.ts";
 import {
   closedObject,
+  constantTrue,
   count,
   described,
   flag,
@@ -136,7 +137,13 @@ const place = {
 export const PartnerDetail = object(
   {
     ...summary,
-    signing: described(object({ scheme: text("Signing scheme") }), "How requests are signed"),
+    signing: described(
+      object(
+        { scheme: text("Signing scheme") },
+        { side_by_side: constantTrue("Present if all valid keys sign, not only the first one") },
+      ),
+      "How requests are signed",
+    ),
     retry: described(
       object({
         schedule_seconds: list(count(), "Delays before retries in seconds; the last one repeats"),

@@ -8,18 +8,17 @@ import { Section } from "../components/page.tsx";
 import { checkStep, editStep } from "./advice.ts";
 import { StepLine } from "./step-line.tsx";
 
-type Key = PartnerDetail["keys"][number] & { readonly isFirst: boolean };
+type Key = PartnerDetail["keys"][number];
 
 const nowStepMs = 60_000;
 const scheduleShownMax = 12;
 
-/** The keys that sign, and until when. */
+/** The keys that sign or are accepted, and until when. */
 export function KeysSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
   const nowMs = useNow(nowStepMs);
-  const rows = partner.keys.map((key, index) => ({ ...key, isFirst: index === 0 }));
   const columns: readonly Column<Key>[] = [
     { header: "Key", cell: ({ id }) => <code>{id}</code> },
-    { header: "Use", cell: (key) => useOf(key, nowMs), isInCard: true },
+    { header: "Use", cell: (key) => <Badge {...keyUse(partner, key, nowMs)} />, isInCard: true },
     {
       header: "Expires",
       cell: ({ not_after: at }) => (at === null ? "never" : <Timestamp at={at} />),
@@ -38,16 +37,26 @@ export function KeysSection({ partner }: { readonly partner: PartnerDetail }): J
         isCards
         look="labelled key-rows"
         columns={columns}
-        rows={rows}
+        rows={partner.keys}
         rowKey={({ id }) => id}
       />
     </Section>
   );
 }
 
-function useOf({ isFirst, not_after: at }: Key, nowMs: number): JSX.Element {
-  if (at !== null && Date.parse(at) <= nowMs) return <Badge state="expired" tone="bad" />;
-  return isFirst ? <Badge state="signs" tone="good" /> : <Badge state="also_signs" />;
+/**
+ * What a key does now, as a badge: the first valid one signs, side by side the others too. Recipients accept every
+ * valid key.
+ */
+export function keyUse(
+  { keys, signing }: Pick<PartnerDetail, "keys" | "signing">,
+  key: Key,
+  nowMs: number,
+): { readonly state: string; readonly tone?: "good" | "bad" } {
+  const isValid = ({ not_after: at }: Key): boolean => at === null || Date.parse(at) >= nowMs;
+  if (!isValid(key)) return { state: "expired", tone: "bad" };
+  if (keys.find(isValid)?.id === key.id) return { state: "signs", tone: "good" };
+  return { state: signing.side_by_side === true ? "also_signs" : "accepted" };
 }
 
 /** How the partner is delivered to, and the command that edits it. */

@@ -52,7 +52,7 @@ export function createPartnerDetails({ list, live, overview, configFolder }: Par
 function settingsOf({ config }: Partner): Pick<PartnerDetail, "signing" | "retry" | "delivery"> {
   const { signing, retry, delivery } = config;
   return {
-    signing: { scheme: signing.scheme },
+    signing: { scheme: signing.scheme, ...(signing.sideBySide === true ? { side_by_side: true } : {}) },
     retry: {
       schedule_seconds: retry.scheduleSeconds,
       max_age_seconds: retry.maxAgeSeconds,

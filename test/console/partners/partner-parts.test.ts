@@ -4,6 +4,7 @@ import type { PartnerDetail, PartnerSummary } from "../../../api/partners.ts";
 import { sorted } from "../../../console/components/sorted-table.tsx";
 import { adviceOf, checkStep, editStep } from "../../../console/partners/advice.ts";
 import { healthCounts, healthKind, healthReason } from "../../../console/partners/health-kind.ts";
+import { keyUse } from "../../../console/partners/keys-section.tsx";
 import { pingWait } from "../../../console/partners/ping-button.tsx";
 import { latestFailure, newestFirst } from "../../../console/partners/latest-failure.ts";
 
@@ -136,6 +137,27 @@ describe("what to do about a partner", () => {
       text: "Set spec.state to Active to send the waiting deliveries.",
     });
     expect(editStep({ partner: "shop/acme", managed_by: { source: "folder", folder: "/etc/h" } })?.text).toBe("/etc/h");
+  });
+});
+
+describe("the use of a key", () => {
+  const nowMs = Date.parse("2026-03-02T12:00:00Z");
+  const [first, old, ended] = [
+    { id: "k2", not_after: null },
+    { id: "k1", not_after: "2026-03-03T00:00:00Z" },
+    { id: "k0", not_after: "2026-03-01T00:00:00Z" },
+  ] as const;
+  const usesOf = (keys: PartnerDetail["keys"], signing: PartnerDetail["signing"]) =>
+    keys.map((key) => keyUse({ keys, signing }, key, nowMs).state);
+
+  test("is to sign for the first valid one alone, and others are accepted", () => {
+    expect(usesOf([first, old, ended], { scheme: "HmacV1" })).toEqual(["signs", "accepted", "expired"]);
+    expect(usesOf([ended, old], { scheme: "HmacV1" })).toEqual(["expired", "signs"]);
+  });
+
+  test("is to sign side by side for all valid ones", () => {
+    const signing = { scheme: "HmacV1", side_by_side: true } as const;
+    expect(usesOf([first, old, ended], signing)).toEqual(["signs", "also_signs", "expired"]);
   });
 });
 
