@@ -33,7 +33,15 @@ export function AttemptBody({
       <summary>{isSigned ? `Body as signed, ${bytes} bytes` : `Body, ${bytes} bytes, not compared`}</summary>
       {isOpen ? (
         <>
-          <p class="quiet">{isSigned ? `SHA-256 ${request.body_sha256 ?? ""}` : uncomparedWhy}</p>
+          <p class="quiet">
+            {isSigned ? (
+              <>
+                SHA-256 <code>{request.body_sha256}</code>
+              </>
+            ) : (
+              uncomparedWhy
+            )}
+          </p>
           <CopiedText text={body.text} what={`Request body, ${of}`} />
         </>
       ) : null}
