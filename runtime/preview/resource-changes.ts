@@ -121,17 +121,17 @@ export function payloadChanges(before: RuntimeConfig, after: RuntimeConfig): rea
   const [old, edited] = [sensitiveFields(before), sensitiveFields(after)];
   const partners = new Map(before.partners.map((partner) => [labelOf(partner), partner]));
   const types = [...new Set([...old.keys(), ...edited.keys()])].toSorted();
+  const moved = types.filter((type) => canonicalJson(old.get(type) ?? []) !== canonicalJson(edited.get(type) ?? []));
   const rows = after.partners.flatMap((partner) => {
     const label = labelOf(partner);
-    const last = partners.get(label)?.subscriptions ?? [];
-    const pairs = partner.subscriptions.flatMap((next) => {
-      const same = last.find(({ name }) => name === next.name);
-      return same === undefined ? [] : [[same, next] as const];
-    });
-    return types.flatMap((type) => {
+    const last = partners.get(label);
+    const pairs = pairsOf(last?.subscriptions ?? [], partner.subscriptions);
+    if (pairs.length === 0) return [];
+    const compared = last?.specDigest === partner.specDigest ? moved : types;
+    return compared.flatMap((type) => {
       const found = pairs
-        .filter((pair) => pair.every((one) => one.types.some((pattern) => compilePattern(pattern)(type))))
-        .map(([was, next]) => [excludedOf(was, old.get(type)), excludedOf(next, edited.get(type))] as const);
+        .filter(({ suits }) => suits(type))
+        .map(({ was, next }) => [excludedOf(was, old.get(type)), excludedOf(next, edited.get(type))] as const);
       const visible = distinct(found.flatMap(([was, next]) => was.filter((pointer) => !isWithin(pointer, next))));
       const hiddenNow = distinct(found.flatMap(([was, next]) => next.filter((pointer) => !isWithin(pointer, was))));
       return visible.length + hiddenNow.length === 0 ? [] : [{ partner: label, type, visible, hidden: hiddenNow }];
@@ -146,6 +146,17 @@ type Subscription = RuntimeConfig["partners"][number]["subscriptions"][number];
 
 function labelOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `${namespace}/${name}`;
+}
+
+/** Subscriptions of one name, of which one sends a part of events, with the types that both have. */
+function pairsOf(before: readonly Subscription[], after: readonly Subscription[]) {
+  return after.flatMap((next) => {
+    const was = before.find(({ name }) => name === next.name);
+    if (was === undefined || [was, next].every(({ selects }) => selects?.payload === undefined)) return [];
+    const patterns = [was, next].map(({ types }) => types.map(compilePattern));
+    const suits = (type: string): boolean => patterns.every((some) => some.some((matches) => matches(type)));
+    return [{ was, next, suits }];
+  });
 }
 
 /** The pointers that a subscription excludes from events of a type, of those that it would send. */
