@@ -1,9 +1,12 @@
-import type { FailureReason } from "../settlement/outcome.ts";
+import { hash } from "node:crypto";
+import { failureDetail, type FailureReason } from "../settlement/outcome.ts";
+import { eventBytesMax } from "../events/envelope.ts";
+import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
+import { cloudEventContentType, toCloudEvent } from "../events/to-cloud-event.ts";
 import type { AttemptRequest, AttemptSignature } from "../../../api/histories.ts";
-import { signedTextOf } from "../signing/signed-request.ts";
+import { signedTextOf, spliceAttempt } from "../signing/signed-request.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
-import { parsePayload } from "../records/event-record.ts";
-import { rebuiltAttempts, rebuiltBody, type SentBody, type ShownEvent } from "./sent-bodies.ts";
+import { parsePayload, sentBytes, type StoredEvent } from "../records/event-record.ts";
 import { derivedHeaders, recordedHeaders, type RecordedHeader } from "../records/sent-request.ts";
 
 /** The partners that a caller may see. */
@@ -49,38 +52,6 @@ interface Delivery<A extends Attempt> {
 
 const withdrawn = "not_permitted";
 
-/** Sentences for callers. They contain no addresses and no DNS responses. */
-const sentences: Readonly<Record<FailureReason, string>> = {
-  guard: "the partner's networks do not allow the URL or an address of its host",
-  dns: "the endpoint's host was not found",
-  connect: "could not connect to the endpoint",
-  connect_timeout: "the connection to the endpoint timed out",
-  tls: "the TLS handshake failed",
-  client_certificate: "the endpoint rejected the client certificate",
-  reset: "the connection closed before the response",
-  first_byte_timeout: "the response did not start in time",
-  timeout: "the attempt timed out before the request was sent",
-  response_invalid: "the response is not valid HTTP/1.1",
-  token: "the token endpoint issued no access token",
-  consent: "the endpoint does not consent to deliveries",
-  internal: "the request was not sent because of a problem at the sender",
-  backlog_full: "the limit of pending deliveries was reached; nothing was sent",
-  held_expired: "the partner was held for too long; nothing was sent",
-  partner_removed: "the partner was deleted; nothing more is sent",
-  aborted: "the sender abandoned the attempt",
-};
-
-/** Reasons whose error code describes the endpoint or its certificate, so that callers may see it. */
-const codedReasons: ReadonlySet<FailureReason> = new Set([
-  "connect",
-  "tls",
-  "client_certificate",
-  "reset",
-  "response_invalid",
-]);
-const codeForm = /(?:^|[\s(])(?<code>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|E[A-Z]{4,20})\)?$/u;
-const statusForm = /: (?<status>status \d{3})$/u;
-
 /** The deliveries that a caller may see, without internals of the installation. */
 export function viewOf<A extends Attempt, D extends Delivery<A>>(
   deliveries: readonly (D & Delivery<A>)[],
@@ -100,18 +71,6 @@ function publicAttempt<A extends Attempt>(attempt: A): Omit<A, "pod"> {
   const { pod: _pod, ...rest } = attempt;
   const { error } = attempt;
   return error === null ? rest : { ...rest, error: { ...error, detail: failureDetail(error.reason, error.detail) } };
-}
-
-/**
- * The detail of a failure for callers: a fixed sentence, with the error code or the status that caused it. Only the log
- * and administrators get the full detail.
- */
-export function failureDetail(reason: FailureReason, detail: string): string {
-  const sentence = sentences[reason];
-  const { code } = (codedReasons.has(reason) ? codeForm.exec(detail)?.groups : undefined) ?? {};
-  const { status } = (reason === "token" || reason === "consent" ? statusForm.exec(detail)?.groups : undefined) ?? {};
-  const cause = code ?? status;
-  return cause === undefined ? sentence : `${sentence}: ${cause}`;
 }
 
 /** A URL may hold a secret of the partner. Tokens of the partner know it, and tokens of its tenants do not. */
@@ -194,4 +153,64 @@ export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[
 function hiddenUrl(url: string): string {
   const path = "/***";
   return url.startsWith("/") ? path : `https://hidden.invalid${path}${url.includes("?") ? "?***" : ""}`;
+}
+
+/** An event whose bodies and signed texts are shown. */
+export interface ShownEvent extends Pick<StoredEvent, "body"> {
+  /** What the caller may not see of it, as selections of the rest. @default all is visible */
+  readonly hidden?: PayloadSelection;
+}
+
+/** What a caller may see of the body of an attempt. */
+export type SentBody = Pick<AttemptRequest, "body" | "body_sha256">;
+
+/** Attempts of an event whose body is built again. Each takes a digest of the event. */
+const rebuiltMax = 64;
+/** Bytes of all bodies that a history has besides the event. The newest one fits, in any format. */
+const bodyBytesMax = 2 * eventBytesMax;
+
+/** The attempts whose bodies and signed texts are built again, the newest first. */
+export function rebuiltAttempts(visible: readonly AttemptRecord[]): readonly AttemptRecord[] {
+  return visible.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, rebuiltMax);
+}
+
+/** The body of an attempt as it was signed; undefined if the caller may not see a part of it. */
+export function rebuiltBody(
+  event: ShownEvent,
+  { number, routedBy, signed }: Pick<AttemptRecord, "number" | "routedBy" | "signed">,
+): Uint8Array | undefined {
+  const { hidden = [] } = event;
+  const sent = sentBytes(event, routedBy);
+  if (hidden.length > 0 && selectPayload(sent, hidden) !== sent) return undefined;
+  return spliceAttempt(formatted(sent, signed?.headers ?? {}), number);
+}
+
+/** The event in the format of the attempt, by the headers that its record keeps. */
+function formatted(sent: Uint8Array, headers: Readonly<Record<string, string>>): Uint8Array {
+  const { "Content-Type": type, "X-Webhook-Producer": producer = "" } = headers;
+  return type === cloudEventContentType ? toCloudEvent(sent, producer) : sent;
+}
+
+/**
+ * Builds the bodies of the newest attempts again. A body is returned as text if it is not the event that the caller
+ * sees with the number of the attempt as its last member.
+ *
+ * @param visible the attempts that the caller may see
+ */
+export function sentBodies(event: ShownEvent, visible: readonly AttemptRecord[]): (record: AttemptRecord) => SentBody {
+  const { hidden = [] } = event;
+  const seen = hidden.length === 0 ? event.body : selectPayload(event.body, hidden);
+  const bodies = new Map<AttemptRecord, SentBody>();
+  let bytesLeft = bodyBytesMax;
+  for (const record of rebuiltAttempts(visible)) {
+    // Without a signature the format is not known.
+    const body = record.signed === undefined ? undefined : rebuiltBody(event, record);
+    if (body === undefined) continue;
+    const digest = { body_sha256: hash("sha256", body, "hex") };
+    const isEvent = Buffer.from(body).equals(spliceAttempt(seen, record.number));
+    const isShown = !isEvent && body.length <= bytesLeft;
+    if (isShown) bytesLeft -= body.length;
+    bodies.set(record, isShown ? { ...digest, body: Buffer.from(body).toString() } : digest);
+  }
+  return (record) => bodies.get(record) ?? {};
 }

@@ -25,8 +25,9 @@ import {
   isNarrowed,
   mayNamePartner,
   type PartnerAccess,
+  sentBodies,
+  type ShownEvent,
 } from "./history-view.ts";
-import { sentBodies, type ShownEvent } from "./sent-bodies.ts";
 import type { UnconfiguredPartner } from "../partners/partner-registry.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { RoutingTable } from "../partners/configured-partners.ts";

@@ -93,3 +93,47 @@ export type OutcomeCode = `status_${number}` | FailureReason;
 export function outcomeCode(outcome: AttemptOutcome): OutcomeCode {
   return outcome.kind === "response" ? `status_${outcome.status}` : outcome.reason;
 }
+
+/** Sentences for callers. They contain no addresses and no DNS responses. */
+const sentences: Readonly<Record<FailureReason, string>> = {
+  guard: "the partner's networks do not allow the URL or an address of its host",
+  dns: "the endpoint's host was not found",
+  connect: "could not connect to the endpoint",
+  connect_timeout: "the connection to the endpoint timed out",
+  tls: "the TLS handshake failed",
+  client_certificate: "the endpoint rejected the client certificate",
+  reset: "the connection closed before the response",
+  first_byte_timeout: "the response did not start in time",
+  timeout: "the attempt timed out before the request was sent",
+  response_invalid: "the response is not valid HTTP/1.1",
+  token: "the token endpoint issued no access token",
+  consent: "the endpoint does not consent to deliveries",
+  internal: "the request was not sent because of a problem at the sender",
+  backlog_full: "the limit of pending deliveries was reached; nothing was sent",
+  held_expired: "the partner was held for too long; nothing was sent",
+  partner_removed: "the partner was deleted; nothing more is sent",
+  aborted: "the sender abandoned the attempt",
+};
+
+/** Reasons whose error code describes the endpoint or its certificate, so that callers may see it. */
+const codedReasons: ReadonlySet<FailureReason> = new Set([
+  "connect",
+  "tls",
+  "client_certificate",
+  "reset",
+  "response_invalid",
+]);
+const codeForm = /(?:^|[\s(])(?<code>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|E[A-Z]{4,20})\)?$/u;
+const statusForm = /: (?<status>status \d{3})$/u;
+
+/**
+ * The detail of a failure for callers: a fixed sentence, with the error code or the status that caused it. Only the log
+ * and administrators get the full detail.
+ */
+export function failureDetail(reason: FailureReason, detail: string): string {
+  const sentence = sentences[reason];
+  const { code } = (codedReasons.has(reason) ? codeForm.exec(detail)?.groups : undefined) ?? {};
+  const { status } = (reason === "token" || reason === "consent" ? statusForm.exec(detail)?.groups : undefined) ?? {};
+  const cause = code ?? status;
+  return cause === undefined ? sentence : `${sentence}: ${cause}`;
+}

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { failureDetail } from "../../../../runtime/webhooks/history/history-view.ts";
+import { failureDetail } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { failureReasons } from "../../../../runtime/webhooks/settlement/outcome.ts";
 
 describe("the detail of a failure for callers", () => {
