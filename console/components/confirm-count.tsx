@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface ConfirmCountProps {
   /** How many things the action touches. */
@@ -22,7 +22,7 @@ export function ConfirmCount(props: ConfirmCountProps): JSX.Element {
   const [typed, setTyped] = useState("");
   const field = useRef<HTMLInputElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (takesFocus) (field.current ?? button.current)?.focus();
   }, []);
   const isTyped = mustType(count);

@@ -1,6 +1,6 @@
 import type { PartnerSummary } from "../../api/partners.ts";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ListPage } from "../api/types.ts";
 import { usePartnerNames } from "../api/use-partner-names.ts";
 import { useRead } from "../api/use-read.ts";
@@ -102,7 +102,7 @@ export function FilterForm({ fields, action = "Apply" }: FilterFormProps): JSX.E
   const form = useRef<HTMLFormElement>(null);
   const address = state.query.toString();
   // The form shows what the address has. A new form would lose the focus of the old one.
-  useEffect(() => {
+  useLayoutEffect(() => {
     for (const { name } of fields) {
       const field = form.current?.elements.namedItem(name);
       if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) field.value = state.get(name);

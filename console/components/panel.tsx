@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface PanelProps {
   readonly title: string;
@@ -32,7 +32,7 @@ export function useEscape<Panel extends HTMLElement>(onClose: () => void, isActi
   const panel = useRef<Panel>(null);
   const call = useRef(onClose);
   call.current = onClose;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const own = panel.current;
     if (!isActive || own === null) return undefined;
     own.setAttribute(attribute, "");

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Link, useQueryState } from "../router/router.tsx";
 import { inputTime, parseInputTime, type TimeZone } from "./format.ts";
 import { readLinkTime } from "../router/link-time.ts";
@@ -141,7 +141,7 @@ function CustomRange({ range: current, hasClick, onClose }: CustomRangeProps): J
   };
   // A preset ends now, which must not overwrite what somebody types. Without an end, the range continues to now.
   const [range] = useState({ ...current, to: state.get("to") === "" ? "" : current.to });
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (hasClick.current) start.current?.focus();
     hasClick.current = false;
   }, [hasClick]);

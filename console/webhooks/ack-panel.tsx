@@ -1,6 +1,6 @@
 import type { Ack, DeadLetter } from "../../api/replays.ts";
 import type { JSX, RefObject } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../components/announcer.tsx";
 import { useEscape } from "../components/panel.tsx";
@@ -23,7 +23,7 @@ export function AckPanel({ letter, onDone, onClose }: AckPanelProps): JSX.Elemen
   const field = useRef<HTMLInputElement>(null);
   const panel = useEscape<HTMLElement>(onClose, !isSending);
   // The row of the button may be far below.
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   const { event_id: id, partner, tenant } = letter;
   const acknowledge = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();

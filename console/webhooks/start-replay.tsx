@@ -1,7 +1,7 @@
 // What several webhook pages share: links, and the way of a request from its dry run to its start.
 import type { DryRun, Replay } from "../../api/replays.ts";
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "../api/problem.ts";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../components/announcer.tsx";
@@ -72,7 +72,7 @@ export function StartReplay(props: StartReplayProps): JSX.Element {
   const [note, setNote] = useState("");
   const noteField = useRef<HTMLInputElement>(null);
   // As for one dead letter: Enter must not acknowledge before somebody sees the note.
-  useEffect(() => noteField.current?.focus(), [tried]);
+  useLayoutEffect(() => noteField.current?.focus(), [tried]);
   const panel = useEscape<HTMLElement>(onClose, !isSending);
   const start = async (): Promise<void> => {
     if (tried === undefined) return;

@@ -1,3 +1,4 @@
+import type { Locator } from "playwright-core";
 import { expect } from "vitest";
 import { demoEvent } from "../demo/events.ts";
 import { waitFor } from "../support/wait.ts";
@@ -41,6 +42,11 @@ async function filterByStatus(visitor: ConsoleVisitor): Promise<void> {
   await see(tab, "Events", [installation.events.retried]);
 }
 
+/** Waits until an element has the focus. */
+async function focused(element: Locator): Promise<void> {
+  await expect.poll(() => element.evaluate((one) => one === document.activeElement)).toBe(true);
+}
+
 async function filterByPart({ installation, open, visit }: ConsoleVisitor): Promise<void> {
   const tab = await open();
   const { page } = tab;
@@ -57,6 +63,8 @@ async function filterByPart({ installation, open, visit }: ConsoleVisitor): Prom
     await field.fill("north");
     await field.press("Enter");
     await page.waitForURL(isAt(path, "default/north-ledger"));
+    // The field shows what the address has.
+    await expect.poll(() => field.inputValue()).toBe("default/north-ledger");
     await field.fill("default");
     await field.press("Enter");
     const choice = page.getByRole("navigation", { name: "Matching partners" });
@@ -84,7 +92,7 @@ async function typeRange({ open, visit, installation }: ConsoleVisitor): Promise
   const custom = page.getByRole("button", { name: "Custom" });
   await custom.click();
   const from = page.getByLabel("From (UTC)");
-  expect(await from.evaluate((element) => element === document.activeElement)).toBe(true);
+  await focused(from);
   expect(await page.getByLabel("To (UTC)").inputValue()).toBe("");
   await page.keyboard.press("Escape");
   await from.waitFor({ state: "detached" });
@@ -142,7 +150,7 @@ async function openDeliveries({ installation, open, visit }: ConsoleVisitor): Pr
   ] as const) {
     await toggle.press(key);
     await expect.poll(() => toggle.getAttribute("aria-expanded")).toBe(isOpen);
-    expect(await toggle.evaluate((one) => one === document.activeElement)).toBe(true);
+    await focused(toggle);
   }
   await toggle.click();
   await tab.page.waitForURL(`${installation.url}/console/events?open=${rejected}`);
@@ -244,7 +252,7 @@ async function replayMatches({ installation, open, visit }: ConsoleVisitor): Pro
   await page.getByText("completed").waitFor();
   expect(await tab.audit()).toEqual([]);
   // Who requested what.
-  for (const fact of [/^Requested by\s*admin$/u, /^Event types\s*all$/u, /^Deliveries\s*failed ones only$/u])
+  for (const fact of [/^Requested by\s*admin$/u, /^Selected ids\s*1$/u, /^Deliveries\s*failed ones only$/u])
     await page.locator(".facts > div").filter({ hasText: fact }).waitFor();
   await page.getByRole("link", { name: "All replays" }).click();
   await see(tab, "Replays", ["admin", "deliveries of 1 event only failed ones"]);
@@ -336,7 +344,7 @@ async function endDeadLetters({ installation, open, visit }: ConsoleVisitor): Pr
   await page.getByRole("button", { name: "Acknowledge all that match" }).click();
   const bulk = page.getByRole("region", { name: "Acknowledge", exact: true });
   await bulk.getByText("Sent to the partner with the acknowledgement").waitFor();
-  expect(await note.evaluate((field) => field === document.activeElement)).toBe(true);
+  await focused(note);
   // The search takes the first Escape, the panel the next one.
   await page.keyboard.press("Control+k");
   await page.getByRole("dialog").waitFor();
@@ -349,7 +357,7 @@ async function endDeadLetters({ installation, open, visit }: ConsoleVisitor): Pr
     .getByRole("button", { name: `Acknowledge ${rejected} for default/north-ledger` })
     .first()
     .click();
-  expect(await note.evaluate((field) => field === document.activeElement)).toBe(true);
+  await focused(note);
   await note.fill("paid by hand");
   expect(await tab.audit()).toEqual([]);
   await page.getByRole("button", { name: "Acknowledge", exact: true }).first().click();
