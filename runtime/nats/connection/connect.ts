@@ -90,7 +90,7 @@ export async function connectNats(
   const outbox = createOutbox(connection, isConnected);
   const requests = throughReloads(createRequests(connection, outbox, isConnected));
   const leases = createLeaseClock(wallNow);
-  followStreamLeaders(connection, (stream) => endLost(requests, stream));
+  followStreamLeaders(connection, (stream) => endLostReads(requests, stream));
   void follow({ connection, requests, leases, link, listeners, choice, access, log });
   const stopProbes = runPeriodically(probeMs, () => probe(connection, leases));
   const isEnding = (): boolean => connection.isClosed() || connection.isDraining();
@@ -123,18 +123,10 @@ export async function connectNats(
   };
 }
 
-/**
- * Ends publishes to a stream, and reads from its leader, that no server responded to before the election or right
- * after it. Who sends them repeats them.
- */
-function endLost(requests: Requests, stream: string): void {
-  let last = requests.last();
-  for (const turn of [1, 2]) {
-    setTimeout(() => {
-      requests.failUpTo(last, "timeout", stream);
-      last = requests.last();
-    }, turn * newLeaderPauseMs).unref();
-  }
+/** Ends reads from the leader of a stream that no server responded to before the election. Who reads repeats them. */
+function endLostReads(requests: Requests, stream: string): void {
+  const end = (): void => requests.failUpTo(requests.last(), "timeout", `$JS.API.STREAM.MSG.GET.${stream}`);
+  setTimeout(end, newLeaderPauseMs).unref();
 }
 
 interface Switched {

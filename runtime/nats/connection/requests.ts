@@ -18,8 +18,6 @@ export class NoReplyError extends Error {
 /** One request. */
 interface RequestOptions {
   readonly headers?: MsgHdrs;
-  /** The stream whose leader responds, for `failUpTo`. */
-  readonly stream?: string;
   /** @default 2000 */
   readonly timeoutMs?: number;
 }
@@ -30,7 +28,6 @@ export type Requests = ReturnType<typeof createRequests>;
 interface PendingRequest {
   readonly number: number;
   readonly subject: string;
-  readonly stream: string | undefined;
   readonly deadlineMs: number;
   readonly resolve: (payload: Uint8Array) => void;
   readonly reject: (error: NoReplyError) => void;
@@ -55,9 +52,9 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
     },
   });
   const sweep = sweeper(pending);
-  const failUpTo = (last: number, reason: NoReplyReason, of?: string): void => {
-    for (const [token, { number, subject, stream, reject }] of pending) {
-      if (number > last || (of !== undefined && of !== stream)) continue;
+  const failUpTo = (last: number, reason: NoReplyReason, to?: string): void => {
+    for (const [token, { number, subject, reject }] of pending) {
+      if (number > last || (to !== undefined && to !== subject)) continue;
       pending.delete(token);
       reject(new NoReplyError(subject, reason));
     }
@@ -78,16 +75,16 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
         const token = lastToken.toString(36);
         const deadlineMs = performance.now() + (options.timeoutMs ?? timeoutMsDefault);
         const reply = `${inbox}.${token}`;
-        const { headers, stream } = options;
+        const { headers } = options;
         outbox.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
-        pending.set(token, { number: lastToken, subject, stream, deadlineMs, resolve, reject });
+        pending.set(token, { number: lastToken, subject, deadlineMs, resolve, reject });
         sweep();
       }),
     /** Fails all pending requests; their responses are lost with the connection. */
     failAll: (reason: NoReplyReason) => failUpTo(lastToken, reason),
     /** Number of the last request so far, for {@link failUpTo} and {@link hasPendingUpTo}. */
     last: () => lastToken,
-    /** Fails the pending requests that were made until then. @param of the stream they are for. @default all */
+    /** Fails the pending requests that were made until then. @param to their subject. @default all */
     failUpTo,
     /** True while a request that was made until then has no response. */
     hasPendingUpTo: (last: number) => [...pending.values()].some(({ number }) => number <= last),

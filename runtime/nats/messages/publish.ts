@@ -3,8 +3,6 @@ import { encodeHeaders, type HeaderFields } from "./headers.ts";
 
 /** One message for a stream. */
 interface Publication {
-  /** The stream of the subject. */
-  readonly stream: string;
   readonly subject: string;
   readonly payload: Uint8Array | string;
   readonly headers?: HeaderFields;
@@ -43,8 +41,8 @@ const wrongSequenceCodes: ReadonlySet<number> = new Set([10071, 10164]);
  * @throws NoReplyError when the result is unknown
  */
 export async function publish(handle: NatsConnectionHandle, message: Publication): Promise<PublishResult> {
-  const { stream, subject, payload, headers } = message;
-  const options = headers === undefined ? { stream } : { stream, headers: encodeHeaders(headers) };
+  const { subject, payload, headers } = message;
+  const options = headers === undefined ? {} : { headers: encodeHeaders(headers) };
   const sentAtMs = handle.leases.nowMs();
   const result = parsePublishResult(await handle.requests.request(subject, payload, options));
   // The server acknowledges what its stream has stored, so JetStream works and has read all earlier messages.

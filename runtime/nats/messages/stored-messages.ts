@@ -224,7 +224,6 @@ async function askLeader(
 ): Promise<StoredMessage | undefined> {
   const payload = await handle.requests.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(query), {
     timeoutMs: leaderTimeoutMs,
-    stream,
   });
   const { message, error } = JSON.parse(Buffer.from(payload).toString()) as LeaderResponse;
   if (error !== undefined && error.err_code !== noMessageCode)

@@ -17,16 +17,11 @@ export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layou
   return {
     /** @throws NoReplyError */
     append: (tenant: string, idhash: string, record: string) =>
-      publish(handle, { stream, subject: layout.attempts(tenant, idhash), payload: Buffer.from(record) }),
+      publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record) }),
     /** Appends if there is no record yet. @throws NoReplyError */
     appendFirst: (tenant: string, idhash: string, record: string) => {
       const headers = { [publishHeader.expectedSubjectSequence]: "0" };
-      return publish(handle, {
-        stream,
-        subject: layout.attempts(tenant, idhash),
-        payload: Buffer.from(record),
-        headers,
-      });
+      return publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record), headers });
     },
     /** Reads all records of an event from the leader. @throws NoReplyError */
     read: (tenant: string, idhash: string) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),

@@ -31,12 +31,7 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
   const stream = `KV_${name}`;
   const prefix = `$KV.${name}.`;
   const store = async (key: string, value: string, headers?: HeaderFields): Promise<number> => {
-    const result = await publish(handle, {
-      stream,
-      subject: prefix + key,
-      payload: value,
-      ...(headers && { headers }),
-    });
+    const result = await publish(handle, { subject: prefix + key, payload: value, ...(headers && { headers }) });
     if (result.kind !== "stored")
       throw new Error(
         `the bucket ${name} rejected ${key}: ${result.kind === "rejected" ? result.detail : result.kind}`,
@@ -45,7 +40,7 @@ export function createBucket(handle: NatsConnectionHandle, name: string) {
   };
   const storeIf = async (key: string, value: string, revision: number): Promise<boolean> => {
     const headers = { [publishHeader.expectedSubjectSequence]: String(revision) };
-    const result = await publish(handle, { stream, subject: prefix + key, payload: value, headers });
+    const result = await publish(handle, { subject: prefix + key, payload: value, headers });
     if (result.kind === "rejected") throw new Error(`the bucket ${name} rejected ${key}: ${result.detail}`);
     return result.kind === "stored";
   };

@@ -50,7 +50,6 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
     /** @throws NoReplyError */
     append: ({ partner, reason, did, messageId, payload, retainSeconds, headers = {} }: DeadLetterToStore) =>
       publish(handle, {
-        stream,
         subject: layout.deadLetter(partner, reason, did),
         payload,
         headers: {

@@ -142,7 +142,7 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
     publishFirst: ({ lane, partner, did, messageId, headers: fields, body: payload }) => {
       const expected = { [publishHeader.messageId]: messageId, [publishHeader.expectedSubjectSequence]: "0" };
       const subject = layout.firstAttempt(lane, partner, did);
-      return publish(handle, { stream, subject, payload, headers: { ...fields, ...expected } });
+      return publish(handle, { subject, payload, headers: { ...fields, ...expected } });
     },
     schedule: (delivery, held, atMs) => {
       const { lane, partner, did, body: payload } = delivery;
@@ -153,7 +153,7 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
         [publishHeader.schedule]: `@at ${new Date(safeAtMs).toISOString()}`,
         [publishHeader.scheduleTarget]: layout.retry(lane, partner, did),
       };
-      return publish(handle, { stream, subject: layout.schedule(partner, did), payload, headers });
+      return publish(handle, { subject: layout.schedule(partner, did), payload, headers });
     },
     live: async (lanes, partner, did) => {
       const inLane = (lane: string): readonly string[] => [
@@ -167,7 +167,7 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
     move: (delivery, held) => {
       const { lane, partner, did, body: payload } = delivery;
       const subject = layout.sameQueue(held.subject, lane, partner, did);
-      return publish(handle, { stream, subject, payload, headers: inPlaceOf(held, delivery) });
+      return publish(handle, { subject, payload, headers: inPlaceOf(held, delivery) });
     },
     ensureConsumer: async ({ queue, lane, maxAckPending, metadata }) => {
       const filter = layout.laneFilter(queue, lane);

@@ -28,7 +28,7 @@ export function createEventIndexStream(handle: NatsConnectionHandle, layout: Lay
      */
     append: (payload: Uint8Array, afterSeq: number) => {
       const headers = { [publishHeader.expectedSubjectSequence]: String(afterSeq) };
-      return publish(handle, { stream, subject, payload, headers });
+      return publish(handle, { subject, payload, headers });
     },
     /** Reads the last message from the leader of the stream. @throws NoReplyError */
     last: () => readLast(handle, stream, subject),

@@ -87,7 +87,6 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
   return {
     store: ({ tenant, idhash, headers, bytes }) => {
       const message = {
-        stream,
         subject: layout.event(tenant, idhash),
         payload: bytes,
         // Unlike the duplicate window, this covers the whole retention. Source: docs/decisions/0114.

@@ -20,7 +20,7 @@ export function createReplaysStream(handle: NatsConnectionHandle, layout: Layout
   return {
     /** @throws NoReplyError */
     mark: (replayId: string, mark: ReplayMark, did: string) =>
-      publish(handle, { stream, subject: layout.replayMark(replayId, mark, did), payload: "" }),
+      publish(handle, { subject: layout.replayMark(replayId, mark, did), payload: "" }),
     /** Counts the deliveries of a replay with this mark. */
     count: async (replayId: string, mark: ReplayMark) => {
       // Only a consumer counts the messages of a subject without a list of all subjects.

@@ -46,7 +46,7 @@ export function createUsageStream(handle: NatsConnectionHandle, layout: Layout) 
       { afterSeq, id }: UsageWrite,
     ): Promise<number | undefined> => {
       const headers = { [publishHeader.messageId]: id, [publishHeader.expectedSubjectSequence]: String(afterSeq) };
-      const result = await publish(handle, { stream, subject: subjectOf(place), payload, headers });
+      const result = await publish(handle, { subject: subjectOf(place), payload, headers });
       if (result.kind === "rejected") throw new Error(`${stream} rejected usage: ${result.detail}`);
       return result.kind === "stored" ? result.seq : undefined;
     },

@@ -78,7 +78,7 @@ describe("a child nats-server", () => {
     const access = first.access;
     const handle = await connectNats(access);
     const layout = await ensureTopology(handle, testSettings.streams);
-    await publish(handle, { stream: layout.streams.attempts, subject: layout.attempts("acme", "x"), payload: "kept" });
+    await publish(handle, { subject: layout.attempts("acme", "x"), payload: "kept" });
     await handle.drain();
     await first.stop();
     const { log, lines } = memoryLog();
@@ -112,7 +112,7 @@ describe("a child nats-server", () => {
       await ensureTopology(handle, testSettings.streams);
       await rm(join(folder.path, "nats", "store"), { recursive: true });
       const accept = (bytes: number) =>
-        publish(handle, { stream: "HG_EVENTS", subject: "hg.evt.t.1", payload: Buffer.alloc(bytes) }).then(
+        publish(handle, { subject: "hg.evt.t.1", payload: Buffer.alloc(bytes) }).then(
           ({ kind }) => kind,
           () => "unanswered",
         );
