@@ -118,13 +118,9 @@ const canonicalBytesMax = 16_384;
 
 export const noSignatures: SignatureOf = () => null;
 
-/**
- * Builds the signatures of an event for a caller, the signed texts only of the newest attempts.
- *
- * @param visible the attempts that the caller may see
- */
-export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[], view: HistoryView): SignatureOf {
-  const rebuilt = new Set(rebuiltAttempts(visible));
+/** Builds the signatures of an event for a caller, the signed texts only of the newest attempts. */
+export function signaturesOf({ newest, bodyOf }: RebuiltBodies, view: HistoryView): SignatureOf {
+  const rebuilt = new Set(newest);
   const showsUrl = showsEndpoint(view);
   return (record) => {
     const { signed, eventId, number, at, replayId } = record;
@@ -137,7 +133,7 @@ export function signaturesOf(event: ShownEvent, visible: readonly AttemptRecord[
       canonical_reason: reason,
     });
     if (!rebuilt.has(record)) return { ...without("older_attempt"), headers };
-    const body = rebuiltBody(event, record);
+    const body = bodyOf(record);
     if (body === undefined) return { ...without("part_hidden"), headers };
     const request = { eventId, number, at, body, ...(replayId === undefined ? {} : { replayId }) };
     const isHidden = url !== undefined && !showsUrl;
@@ -169,20 +165,40 @@ const rebuiltMax = 64;
 /** Bytes of all bodies that a history has besides the event. The newest one fits, in any format. */
 const bodyBytesMax = 2 * eventBytesMax;
 
-/** The attempts whose bodies and signed texts are built again, the newest first. */
-export function rebuiltAttempts(visible: readonly AttemptRecord[]): readonly AttemptRecord[] {
-  return visible.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, rebuiltMax);
+/** The newest attempts of an event, and their bodies. */
+export interface RebuiltBodies {
+  readonly event: ShownEvent;
+  /** The newest first. */
+  readonly newest: readonly AttemptRecord[];
+  /** The body as it was signed; undefined if the caller may not see a part of it. */
+  readonly bodyOf: (record: Pick<AttemptRecord, "number" | "routedBy" | "signed">) => Uint8Array | undefined;
 }
 
-/** The body of an attempt as it was signed; undefined if the caller may not see a part of it. */
-export function rebuiltBody(
-  event: ShownEvent,
-  { number, routedBy, signed }: Pick<AttemptRecord, "number" | "routedBy" | "signed">,
-): Uint8Array | undefined {
+/**
+ * Builds bodies of attempts again, for their digests and for their signed texts. Each selection of the payload is
+ * applied once.
+ *
+ * @param visible the attempts that the caller may see
+ */
+export function rebuiltBodies(event: ShownEvent, visible: readonly AttemptRecord[]): RebuiltBodies {
   const { hidden = [] } = event;
-  const sent = sentBytes(event, routedBy);
-  if (hidden.length > 0 && selectPayload(sent, hidden) !== sent) return undefined;
-  return spliceAttempt(formatted(sent, signed?.headers ?? {}), number);
+  const selections = new Map<string | undefined, Uint8Array | undefined>();
+  const selectedBy = (routedBy: string | undefined): Uint8Array | undefined => {
+    if (!selections.has(routedBy)) {
+      const sent = sentBytes(event, routedBy);
+      const hidesPart = hidden.length > 0 && selectPayload(sent, hidden) !== sent;
+      selections.set(routedBy, hidesPart ? undefined : sent);
+    }
+    return selections.get(routedBy);
+  };
+  return {
+    event,
+    newest: visible.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, rebuiltMax),
+    bodyOf: ({ number, routedBy, signed }) => {
+      const sent = selectedBy(routedBy);
+      return sent && spliceAttempt(formatted(sent, signed?.headers ?? {}), number);
+    },
+  };
 }
 
 /** The event in the format of the attempt, by the headers that its record keeps. */
@@ -192,19 +208,17 @@ function formatted(sent: Uint8Array, headers: Readonly<Record<string, string>>):
 }
 
 /**
- * Builds the bodies of the newest attempts again. A body is returned as text if it is not the event that the caller
- * sees with the number of the attempt as its last member.
- *
- * @param visible the attempts that the caller may see
+ * The bodies of the newest attempts. A body is returned as text if it is not the event that the caller sees with the
+ * number of the attempt as its last member.
  */
-export function sentBodies(event: ShownEvent, visible: readonly AttemptRecord[]): (record: AttemptRecord) => SentBody {
+export function sentBodies({ event, newest, bodyOf }: RebuiltBodies): (record: AttemptRecord) => SentBody {
   const { hidden = [] } = event;
   const seen = hidden.length === 0 ? event.body : selectPayload(event.body, hidden);
   const bodies = new Map<AttemptRecord, SentBody>();
   let bytesLeft = bodyBytesMax;
-  for (const record of rebuiltAttempts(visible)) {
+  for (const record of newest) {
     // Without a signature the format is not known.
-    const body = record.signed === undefined ? undefined : rebuiltBody(event, record);
+    const body = record.signed === undefined ? undefined : bodyOf(record);
     if (body === undefined) continue;
     const digest = { body_sha256: hash("sha256", body, "hex") };
     const isEvent = Buffer.from(body).equals(spliceAttempt(seen, record.number));

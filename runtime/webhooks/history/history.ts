@@ -5,7 +5,7 @@ import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { parseAttempts } from "../records/attempt-records.ts";
+import { type AttemptRecord, parseAttempts } from "../records/attempt-records.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import {
   parseHandled,
@@ -20,6 +20,7 @@ import { deliveryId, eventHash } from "../ids.ts";
 import {
   viewOf,
   type HistoryView,
+  rebuiltBodies,
   requestsOf,
   signaturesOf,
   isNarrowed,
@@ -146,19 +147,19 @@ export function standingsOf(
   const denied = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
   const attempts = parseAttempts(stored);
   const visible = attempts.filter(({ partner: { namespace, name } }) => mayNamePartner(view, `${namespace}/${name}`));
-  const signatures =
-    event === undefined
-      ? {}
-      : {
-          signatureOf: signaturesOf(event, visible, view),
-          requestOf: requestsOf(view, sentBodies(event, visible)),
-        };
-  const notes = { handled: parseHandled(stored), showsClients: !isNarrowed(view), denied, nowMs, ...signatures };
+  const requests = event === undefined ? {} : requestParts(event, visible, view);
+  const notes = { handled: parseHandled(stored), showsClients: !isNarrowed(view), denied, nowMs, ...requests };
   const all = deliveryHistories(attempts, waiting, notes);
   // The note could reveal another partner to a narrowed caller.
   const shown = isNarrowed(view) ? undefined : note;
   const routedBy = parseRoutedBy(shown?.routedBy) ?? null;
   return { routed_at: shown?.at ?? null, routed_by: routedBy, deliveries: viewOf(all, view) };
+}
+
+/** Signatures and requests of the attempts, which share the bodies. */
+function requestParts(event: ShownEvent, visible: readonly AttemptRecord[], view: HistoryView) {
+  const bodies = rebuiltBodies(event, visible);
+  return { signatureOf: signaturesOf(bodies, view), requestOf: requestsOf(view, sentBodies(bodies)) };
 }
 
 /**

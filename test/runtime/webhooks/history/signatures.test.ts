@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AttemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
-import { type HistoryView, signaturesOf } from "../../../../runtime/webhooks/history/history-view.ts";
+import { type HistoryView, rebuiltBodies, signaturesOf } from "../../../../runtime/webhooks/history/history-view.ts";
 import type { KeptSignature } from "../../../../runtime/webhooks/signing/signed-request.ts";
 
 const event = { body: Buffer.from('{"event_id":"e-1"}') };
@@ -27,7 +27,8 @@ function record(number: number, signed?: KeptSignature): AttemptRecord {
   };
 }
 
-const shownOf = (one: AttemptRecord, view: HistoryView, body = event) => signaturesOf(body, [one], view)(one);
+const shownOf = (one: AttemptRecord, view: HistoryView, body = event) =>
+  signaturesOf(rebuiltBodies(body, [one]), view)(one);
 
 describe("the signature of an attempt", () => {
   test.each<[string, KeptSignature, HistoryView, boolean]>([
@@ -78,7 +79,7 @@ describe("the signature of an attempt", () => {
 
   test("has its text for the newest 64 attempts alone, and its keys for all", () => {
     const records = Array.from({ length: 100 }, (_, index) => record(index + 1, standard));
-    const shown = records.map(signaturesOf(event, records, {}));
+    const shown = records.map(signaturesOf(rebuiltBodies(event, records), {}));
     expect(shown.map((one) => one?.canonical === null)).toEqual(records.map(({ number }) => number <= 36));
     expect(shown[0]?.canonical_reason).toBe("older_attempt");
     expect(shown.every((one) => one?.key_ids[0] === "k2")).toBe(true);
