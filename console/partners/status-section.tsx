@@ -90,7 +90,8 @@ const eventsMax = 10;
 /** Whether the cause of the newest failure is here or at the partner, and where the failed attempts are. */
 function Failure({ partner }: { readonly partner: string }): JSX.Element | null {
   const lists = failedStatuses.map((status) => useEventsWith(partner, status));
-  const failure = lists.includes(undefined) ? undefined : latestFailure(newestFirst(lists.flatMap(given)), partner);
+  const known = lists.filter((list) => list !== undefined);
+  const failure = known.length < lists.length ? undefined : latestFailure(newestFirst(known), partner);
   if (failure === undefined) return null;
   const query = changedQuery(new URLSearchParams(), { partner, ...failure.filter });
   return (
@@ -99,10 +100,6 @@ function Failure({ partner }: { readonly partner: string }): JSX.Element | null 
       <Link to={`/events${query}`}>Events with this failure</Link>
     </p>
   );
-}
-
-function given<Item>(list: Item | undefined): readonly Item[] {
-  return list === undefined ? [] : [list];
 }
 
 /** The newest events whose last attempt to a partner had such a status; undefined while they are read. */

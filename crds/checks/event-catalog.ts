@@ -127,11 +127,8 @@ const [warningsMax, shownMax] = [20, 64];
 export function contradictionWarnings({ types }: EventCatalogSpec): readonly string[] {
   const all = types.flatMap(({ type, versions }) =>
     versions.flatMap(({ version, schema }) => {
-      const { root } = contradictions.has(schema) ? {} : parseSchema(schema);
-      const found = root === undefined ? contradictions.get(schema) : contradictionsBelow(root);
-      return (found ?? []).map(
-        ({ pointer, detail }) => `schema of version ${version} of ${type}: ${pointer}: ${detail}`,
-      );
+      const found = contradictions.get(schema) ?? contradictionsBelow(parseSchema(schema).root);
+      return found.map(({ pointer, detail }) => `schema of version ${version} of ${type}: ${pointer}: ${detail}`);
     }),
   );
   return all.slice(0, warningsMax);
@@ -140,8 +137,9 @@ export function contradictionWarnings({ types }: EventCatalogSpec): readonly str
 /** Those of schemas whose problems were looked for, so that they are parsed once. */
 const contradictions = new WeakMap<object, readonly PointerProblem[]>();
 
-function contradictionsBelow(root: SchemaNode): readonly PointerProblem[] {
-  return [...nodesBelow(root)].flatMap(contradictionsOf).slice(0, warningsMax);
+/** @param root undefined for an invalid schema, which has none */
+function contradictionsBelow(root: SchemaNode | undefined): readonly PointerProblem[] {
+  return [...(root === undefined ? [] : nodesBelow(root))].flatMap(contradictionsOf).slice(0, warningsMax);
 }
 
 function contradictionsOf(node: SchemaNode): readonly PointerProblem[] {

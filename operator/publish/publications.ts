@@ -127,7 +127,7 @@ export class Publications {
     });
   }
 
-  /** The published form of a partner; undefined when there is none of that uid. */
+  /** The published form of a partner; undefined without one of that uid. */
   partner(partner: PartnerConfig): PartnerConfig | undefined {
     const part = this.of(resourceKey("WebhookPartner", partner))?.part;
     return part?.config.uid === partner.uid ? (part.config as PartnerConfig) : undefined;

@@ -15,7 +15,7 @@ const managedByLabel = "app.kubernetes.io/managed-by";
 /** Neither is kept in an owned object. */
 const dropped: ReadonlySet<string> = new Set([adoptAnnotation, copyAnnotation]);
 
-const dayMs = 86_400_000;
+export const dayMs = 86_400_000;
 const tenantsMax = 100;
 /** The Prometheus operator loads no larger object. Source: prometheus-operator, `maxConfigMapDataSize`. */
 const specBytesMax = 512 * 1_024;
@@ -52,7 +52,7 @@ interface RuleInput {
   readonly labels: Readonly<Record<string, string>>;
   /** Start of the present day, in Unix milliseconds. */
   readonly todayMs: number;
-  /** The object as it is; undefined when there is none. */
+  /** The object as it is; undefined without one. */
   readonly current: RuleObject | undefined;
   /** The rules of a day; undefined when there shall be no object. */
   readonly rulesOn: ((dayMs: number) => ReturnType<GenerateRules>) | undefined;

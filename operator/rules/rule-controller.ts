@@ -14,6 +14,7 @@ import type { ResourceInventory } from "../inventory/resources.ts";
 import { everyNamespace, type WatchedNamespaces, WatchedSet } from "../inventory/watched-set.ts";
 import type { ResourceObject } from "../resource-types.ts";
 import {
+  dayMs,
   decideRule,
   type Drift,
   isContested,
@@ -33,7 +34,7 @@ interface RuleControllerOptions {
   readonly client: KubeClient;
   readonly watched: WatchedNamespaces;
   readonly resources: ResourceInventory;
-  /** The version of a catalog that is in force; undefined when there is none. */
+  /** The version of a catalog that is in force; undefined without one. */
   readonly catalogOf: (name: string, uid: string) => CatalogConfig | undefined;
   /** `<namespace>/<prefix>` of this installation: it writes rules of the catalogs whose status it writes. */
   readonly installation: string;
@@ -57,7 +58,6 @@ interface Known {
   readonly drift: Drift;
 }
 
-const dayMs = 86_400_000;
 /** Wait after a rejected write. */
 const rejectedMs = 60_000;
 /** Longest wait for a refresh: timers end before 25 days. */

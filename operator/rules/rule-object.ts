@@ -1,4 +1,5 @@
 // Alert rules of objectives, as a PrometheusRule that the operator owns. It generates no rule and evaluates none.
+import { canonicalJson } from "../../crds/compile/canonical-json.ts";
 import type { KubeMeta, KubeObject, ResourceType } from "../../kube/client/resource.ts";
 
 /** Source: API reference of the Prometheus operator, PrometheusRule v1 monitoring.coreos.com. */
@@ -31,15 +32,11 @@ export function identityOf({ metadata }: RuleObject): RuleObject {
   return { metadata: { ...metadata, annotations } };
 }
 
-/** What decisions depend on, apart from its status: the generation stands for the spec. Empty without an object. */
+/** What decisions depend on, apart from its status: the generation changes with the spec. Empty without an object. */
 export function fingerprintOf(object: RuleObject | undefined): string {
   if (object === undefined) return "";
   const { uid, generation, labels, annotations, ownerReferences, deletionTimestamp } = identityOf(object).metadata;
-  return JSON.stringify([uid, generation, sorted(labels), sorted(annotations), ownerReferences, deletionTimestamp]);
-}
-
-function sorted(map: Readonly<Record<string, string>> = {}): readonly (readonly string[])[] {
-  return Object.entries(map).sort(([one], [other]) => (one < other ? -1 : 1));
+  return canonicalJson([uid, generation, labels ?? {}, annotations, ownerReferences, deletionTimestamp]);
 }
 
 /** Names of the other programs that wrote the object. */

@@ -4,7 +4,7 @@ import type { ObjectRef } from "../../kube/client/resource.ts";
 import type { RuleStep } from "./decide-rule.ts";
 import { type RuleObject, ruleType } from "./rule-object.ts";
 
-/** Reads an object; undefined when there is none, or no such kind. @throws KubeError */
+/** Reads an object; undefined without it, or without its kind. @throws KubeError */
 export async function readRule(
   client: KubeClient,
   ref: ObjectRef,

@@ -78,7 +78,8 @@ export function createAttemptChanges(before: RuntimeConfig, after: RuntimeConfig
   };
 }
 
-function labelOf({ namespace, name }: PartnerConfig): string {
+/** The name of a partner, as `namespace/name`. */
+export function labelOf({ namespace, name }: Pick<PartnerConfig, "namespace" | "name">): string {
   return `${namespace}/${name}`;
 }
 

@@ -5,6 +5,7 @@ import { sensitiveFields } from "../../crds/declared-types.ts";
 import { partsOf, type ConfigPart } from "../../crds/part.ts";
 import { withClasses } from "../webhooks/events/payload-selection.ts";
 import { compilePattern } from "../webhooks/events/subscriptions.ts";
+import { labelOf } from "./attempt-changes.ts";
 import { objectName } from "./edited-config.ts";
 
 /** Differences of the resources of two configurations. Values are JSON, cut to 200 characters. */
@@ -143,10 +144,6 @@ export function payloadChanges(before: RuntimeConfig, after: RuntimeConfig): rea
 }
 
 type Subscription = RuntimeConfig["partners"][number]["subscriptions"][number];
-
-function labelOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
-  return `${namespace}/${name}`;
-}
 
 /** Subscriptions of one name, of which one sends a part of events, with the types that both have. */
 function pairsOf(before: readonly Subscription[], after: readonly Subscription[]) {

@@ -35,7 +35,7 @@ interface Compilation {
   readonly before: Before;
   /** Of one folder: it reuses the results of unchanged objects. */
   readonly compile: ReturnType<typeof createCompiler>;
-  /** As well. */
+  /** Of one folder: they keep the hashes of unchanged objects. */
   readonly hashes: ContentHash;
 }
 
@@ -112,10 +112,10 @@ function withNotApplied(
 }
 
 function notAppliedResult(result: ResourceResult): readonly NotAppliedPartner[] {
-  const { kind, uid, namespace, name, accepted, resolvedRefs } = result;
-  if (kind !== "WebhookPartner" || (accepted.status && resolvedRefs.status)) return [];
-  const { reason, message } = accepted.status ? resolvedRefs : accepted;
-  return [{ uid, namespace, name, reason, message }];
+  const error = resultError(result);
+  if (error === undefined || error.kind !== "WebhookPartner") return [];
+  const { namespace, name, reason, message } = error;
+  return [{ uid: result.uid, namespace, name, reason, message }];
 }
 
 /** Objects of a folder have no generations. */

@@ -19,7 +19,7 @@ type ReadPlan = (plan: Plan) => Promise<readonly PartOutcome[]>;
 export async function readPoints(plans: readonly Plan[], read: ReadPlan): Promise<readonly (readonly PartOutcome[])[]> {
   const last = plans.at(-1);
   if (last === undefined) return [];
-  const groups = Map.groupBy(plans, (plan) => Math.floor(plans.indexOf(plan) / pointsMax)).values();
+  const groups = Map.groupBy(plans, (_, index) => Math.floor(index / pointsMax)).values();
   const outcomes = await Promise.all([...groups].map((group) => readTogether(group, last, read)));
   return outcomes.flat();
 }
