@@ -187,7 +187,7 @@ interface TypedTime {
 }
 
 /**
- * Reads a time: as pages show it, of the zone that they show unless it has one of its own; or relative to now, which
+ * Reads a time: as pages show it, in the zone that they show unless it names another; or relative to now, which
  * stays relative. A time of day alone is of today. An empty field is no bound. Undefined for other text.
  */
 export function typedTime(typed: string, zone: TimeZone, nowMs: number, isEnd = false): TypedTime | undefined {

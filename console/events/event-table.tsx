@@ -147,7 +147,7 @@ function DeliveryCounts({ deliveries, partner }: FirstDeliveryProps): JSX.Elemen
   );
 }
 
-/** Counts by state; first the delivery to a partner by itself. @param partner empty for none */
+/** Counts by state; the delivery to a partner first and separately. @param partner empty for none */
 export function chipsOf(deliveries: readonly DeliverySummary[], partner: string): ReturnType<typeof countStates> {
   const own = deliveries.filter((delivery) => delivery.partner === partner);
   const others = deliveries.filter((delivery) => delivery.partner !== partner);

@@ -61,7 +61,7 @@ export function isUnsent({ error }: Pick<AttemptHistory, "error">): boolean {
   return error !== null && !sentReasons.has(error.reason);
 }
 
-/** The phase in which an attempt without a response ended; undefined if it is none of them. */
+/** The phase in which an attempt without a response ended; undefined for another end. */
 export function failedPhase({
   error,
   phases_ms: phases,

@@ -12,7 +12,7 @@ export interface LatestFailure {
   readonly filter: Readonly<Record<string, string>>;
 }
 
-/** Statuses by which the failed attempts are read, each by itself: many newer events may have no attempt yet. */
+/** Statuses by which the failed attempts are read, each separately: many newer events may have no attempt yet. */
 export const failedStatuses = ["none", "4xx", "5xx"] as const;
 
 /** Reasons that are about this installation or the definition of the partner, not about the endpoint. */

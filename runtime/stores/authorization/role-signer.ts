@@ -27,7 +27,7 @@ const sessionName = "heliograph";
 const responseBytesMax = 65_536;
 const tokenBytesMax = 20_000;
 const forbidden = 403;
-/** The issuer did not respond in time to the service, which asks for another try. Its status is 400. */
+/** The issuer did not respond in time to the service, which requests another try. Its status is 400. */
 const unreachedIssuer = "IDPCommunicationError";
 /** Responses to keys that other keys may replace. */
 const rejectedKeys = /security token[^<"]*(?:expired|invalid)|ExpiredToken|UnrecognizedClient/iu;
