@@ -32,6 +32,8 @@ const timeoutMs = 60_000;
 /** Of one partner, in the engine's fixture. */
 const inFlightMax = 64;
 const ids = Array.from({ length: eventCount }, (_, index) => `event-${index}`);
+/** A slow run also delivers `heliograph.delivery.failing`, one for each event of the failing partner. */
+const sent: ReadonlySet<string> = new Set(ids);
 
 let cleanups: (() => Promise<unknown>)[];
 
@@ -76,7 +78,7 @@ async function scene(): Promise<Scene> {
   const taken = new Set<string>();
   const answer = ({ path, eventId }: ReceivedDelivery): PartnerAnswer => {
     if (!path.includes("failing")) return {};
-    if (status === 200) taken.add(eventId);
+    if (status === 200 && sent.has(eventId)) taken.add(eventId);
     return { status };
   };
   const partner = kept(await startWebhookPartner(answer), (each) => each.close());
@@ -143,7 +145,8 @@ describe("500 events that wait for two partners", () => {
 function countsOf({ received }: WebhookPartnerServer, path: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const delivery of received)
-    if (delivery.path.includes(path)) counts.set(delivery.eventId, (counts.get(delivery.eventId) ?? 0) + 1);
+    if (delivery.path.includes(path) && sent.has(delivery.eventId))
+      counts.set(delivery.eventId, (counts.get(delivery.eventId) ?? 0) + 1);
   return counts;
 }
 
