@@ -34,6 +34,14 @@ describe("the metrics", () => {
     expect(text).toContain('heliograph_resources{kind="WebhookPartner",type="Ready",status="True"} 0');
   });
 
+  test("count catalogs whose alert rules are not written, by which an alert is judged", async () => {
+    const catalogOf = (name: string, written: "True" | "False"): ResourceObject => {
+      return { ...objectOf(name, written, "RulesWritten"), kind: "MetricCatalog" };
+    };
+    const text = await scrape([catalogOf("a", "False"), catalogOf("b", "True")]);
+    expect(text).toContain('heliograph_resources{kind="MetricCatalog",type="RulesWritten",status="False"} 1');
+  });
+
   test("forget an object that is gone", async () => {
     const registry = new Registry();
     let objects = [objectOf("a", "True")];

@@ -76,6 +76,12 @@ const operator: Readonly<Record<string, AlertCase>> = {
   HeliographLastGoodInForce: gauge('heliograph_last_good_resources{kind="MetricCatalog", pod="a"}', [1, 0], "61m", {
     kind: "MetricCatalog",
   }),
+  HeliographRulesNotWritten: gauge(
+    'heliograph_resources{kind="MetricCatalog", type="RulesWritten", status="False", pod="a"}',
+    [1, 0],
+    "16m",
+    {},
+  ),
 };
 
 const runtime: Readonly<Record<string, AlertCase>> = {

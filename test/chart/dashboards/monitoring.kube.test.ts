@@ -22,6 +22,7 @@ const emptyHere: Readonly<Record<string, string>> = {
   'heliograph_http_requests_total{route=~"/v1/metrics/.*",status=~"5.."}': "no query failed",
   'heliograph_store_reads_total{outcome!="ok"}': "the store works",
   'heliograph_resources{status="False",type="Ready"}': "every resource is ready",
+  'heliograph_resources{status="False",type="RulesWritten"}': "the operator writes no rules",
   'heliograph_catalog_metrics{status="False"}': "comparing a catalog with its stores takes five minutes",
   "heliograph_nats_cluster_leader_known{}": "one server is no cluster",
   "heliograph_nats_memory_limit_bytes{}": "the chart sets GOMEMLIMIT",
