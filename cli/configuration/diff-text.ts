@@ -128,7 +128,10 @@ function markdownLines({ added, removed, changed, refused }: PreviewedResources)
   ];
 }
 
-function changeText({ before, after, hidden = [] }: FieldChange): string {
+function changeText({ field, before, after, hidden = [] }: FieldChange): string {
+  // The path of an entry of a list stands for all its fields. Only one side has the entry.
+  if (field.endsWith("]") && (before === undefined || after === undefined))
+    return after !== undefined || hidden.join(",") === "after" ? "added" : "removed";
   // A server of an earlier version does not list what it withholds.
   if (before === undefined && after === undefined && hidden.length !== 1) return "changed (values hidden)";
   const textOf = (name: "before" | "after", value: string | undefined): string =>

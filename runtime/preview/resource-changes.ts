@@ -12,8 +12,9 @@ import { objectName } from "./edited-config.ts";
 export type ResourceChanges = Pick<PreviewedResources, "added" | "removed" | "changed" | "unchanged">;
 
 /**
- * One field that differs. Its path is that in the compiled resource, such as `subscriptions[all].types`. Values are
- * hidden if they may contain a credential, or name other tenants.
+ * One field that differs. Its path is that in the compiled resource, such as `subscriptions[all].types`. An entry of a
+ * list that is added or removed, such as `metrics[gpu]`, is one field. Values are hidden if they may contain a
+ * credential, or name other tenants.
  */
 export type FieldChange = PreviewedResources["changed"][number]["fields"][number];
 
@@ -45,8 +46,10 @@ function byObject(config: RuntimeConfig): ReadonlyMap<string, ConfigPart["config
 
 function fieldChanges(before: ConfigPart["config"], after: ConfigPart["config"]): readonly FieldChange[] {
   const [old, edited] = [flattened(before), flattened(after)];
-  const names = [...new Set([...old.keys(), ...edited.keys()])].filter((name) => old.get(name) !== edited.get(name));
-  const fields = names.toSorted().map((field) => fieldChange(field, old.get(field), edited.get(field)));
+  const names = [...new Set([...old.fields.keys(), ...edited.fields.keys()])];
+  const changed = names.filter((name) => old.fields.get(name) !== edited.fields.get(name));
+  const whole = changed.map((name) => entryOnOneSide(name, old, edited) ?? name);
+  const fields = distinct(whole).map((name) => fieldChange(name, valueOf(name, old), valueOf(name, edited)));
   // A spec that differs and compiles to the same differs in its references.
   const isOther = before.specDigest !== after.specDigest;
   return fields.length === 0 && isOther
@@ -54,8 +57,27 @@ function fieldChanges(before: ConfigPart["config"], after: ConfigPart["config"])
     : fields.slice(0, fieldsMax);
 }
 
+/** The outermost entry of a list that contains the field and that only one side has. */
+function entryOnOneSide(name: string, old: Flattened, edited: Flattened): string | undefined {
+  const within = [...(old.within.get(name) ?? []), ...(edited.within.get(name) ?? [])];
+  return within.find((entry) => old.entries.has(entry) !== edited.entries.has(entry));
+}
+
+/** The JSON of a field, or that of an entry of a list: its fields by their paths, without hidden ones. */
+function valueOf(name: string, { fields, entries }: Flattened): string | undefined {
+  const value = fields.get(name);
+  if (value !== undefined || !entries.has(name)) return value;
+  const inside = [...fields].filter(([field]) => field.startsWith(`${name}.`) && !isHidden(field));
+  const members = inside.map(([field, json]) => `${JSON.stringify(field.slice(name.length + 1))}:${json}`);
+  return `{${members.join(",")}}`;
+}
+
+function isHidden(field: string): boolean {
+  return hidden.test(field) && !inSchema.test(field);
+}
+
 function fieldChange(field: string, before: string | undefined, after: string | undefined): FieldChange {
-  if (hidden.test(field) && !inSchema.test(field)) return { field, hidden: ["before", "after"] };
+  if (isHidden(field)) return { field, hidden: ["before", "after"] };
   return {
     field,
     ...(before === undefined ? {} : { before: before.slice(0, valueCharactersMax) }),
@@ -63,8 +85,17 @@ function fieldChange(field: string, before: string | undefined, after: string | 
   };
 }
 
+/** A configuration by the paths of its fields. */
+interface Flattened {
+  /** JSON of each field. */
+  readonly fields: Map<string, string>;
+  /** Paths of the entries of lists that contain a field, the outermost first. */
+  readonly within: Map<string, readonly string[]>;
+  readonly entries: Set<string>;
+}
+
 /** The members that have an effect, without identities and the names of Secret bytes. */
-function flattened(config: ConfigPart["config"]): ReadonlyMap<string, string> {
+function flattened(config: ConfigPart["config"]): Flattened {
   const {
     uid: _uid,
     namespace: _namespace,
@@ -73,8 +104,8 @@ function flattened(config: ConfigPart["config"]): ReadonlyMap<string, string> {
     specDigest: _digest,
     ...rest
   } = config;
-  const found = new Map<string, string>();
-  walk("", rest, found);
+  const found: Flattened = { fields: new Map(), within: new Map(), entries: new Set() };
+  walk({ path: "", within: [] }, rest, found);
   return found;
 }
 
@@ -83,10 +114,17 @@ const unseen = new Set(["material", "tls", "secret", "auth", "lastGoodSinceMs"])
 /** Fields of a schema and its examples are named by their author. */
 const inSchema = /^types\[[^\]]*\]\.versions\[[^\]]*\]\./u;
 
-function walk(path: string, value: unknown, found: Map<string, string>): void {
+function walk({ path, within }: { path: string; within: readonly string[] }, value: unknown, found: Flattened): void {
   const members = membersOf(path, value);
-  if (members === undefined) found.set(path, canonicalJson(value));
-  else for (const [name, member] of members) walk(name, member, found);
+  if (members === undefined) {
+    found.fields.set(path, canonicalJson(value));
+    found.within.set(path, within);
+    return;
+  }
+  for (const [name, member] of members) {
+    if (Array.isArray(value)) found.entries.add(name);
+    walk({ path: name, within: Array.isArray(value) ? [...within, name] : within }, member, found);
+  }
 }
 
 /** Members of an object and named entries of a list, by their paths; undefined for another value. */

@@ -1,6 +1,8 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
 import type { OfflinePreview } from "../../../runtime/preview/offline-preview.ts";
 import { diffNotes, diffText } from "../../../cli/configuration/diff-text.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
@@ -17,6 +19,14 @@ afterEach(async () => folder.remove());
 const url = "http://127.0.0.1:1/hooks/v1";
 const write = (name: string, text: string): Promise<void> => writeFile(join(folder.path, name), text);
 const diff = (...args: string[]) => runProgram(["diff", ...args], { cwd: folder.path });
+
+/** Entries of lists in docs/examples. */
+const dropped = {
+  "metric-catalog": [["spec", "metrics", 12]],
+  "query-class-quota": [["spec", "clients", 1]],
+  "event-catalog": [["spec", "types", 1]],
+  "webhook-partner": [],
+} as const;
 
 test("diff of two equal folders says so and ends with 0", async () => {
   await Promise.all(["before", "after"].map((name) => write(`${name}/acme.yaml`, partnerText("acme", url))));
@@ -85,6 +95,35 @@ test("diff names the fields that a moved class shows to partners, and those that
   expect(stdout).toContain("| default/acme | payout.processed | /data/account | /data/email |");
 });
 
+test("diff has one line for each entry of a list that is added or removed", async () => {
+  const examples = fileURLToPath(new URL("../../../docs/examples", import.meta.url));
+  const kinds = ["metric-catalog", "query-class-quota", "event-catalog", "webhook-partner"] as const;
+  for (const kind of kinds) {
+    const text = await readFile(join(examples, `${kind}.yaml`), "utf8");
+    const without = parseAllDocuments(text).map((document) => {
+      for (const path of dropped[kind]) if (document.hasIn(path)) document.deleteIn(path);
+      return document.toString();
+    });
+    const edited = without.join("---\n");
+    await Promise.all([write(`before/${kind}.yaml`, text), write(`after/${kind}.yaml`, edited)]);
+  }
+  const removed = await diff("before", "after");
+  expect(removed.stdout.split("\n").filter((line) => line.startsWith("    "))).toEqual([
+    "    metrics[cdn_waf_block_rate]: removed",
+    "    clients[status-page]: removed",
+    "    types[payout.created]: removed",
+  ]);
+  const added = await diff("after", "before", "-o", "markdown");
+  expect(added.stdout).toContain(
+    "| changed | `MetricCatalog/default/operations` | `metrics[cdn_waf_block_rate]`: added |",
+  );
+  const { resources } = JSON.parse((await diff("before", "after", "-o", "json")).stdout) as OfflinePreview;
+  const [catalog] = resources.changed;
+  expect(catalog?.fields).toEqual([
+    { field: "metrics[cdn_waf_block_rate]", before: expect.stringContaining('"category":"infrastructure"') as string },
+  ]);
+});
+
 test("diff compares what run applies of a folder with problems, and names the rest", async () => {
   await write("before/acme.yaml", partnerText("acme", url));
   await write("before/more.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n");
@@ -151,6 +190,10 @@ const preview: OfflinePreview = {
           { field: "retry.maxAgeSeconds", after: "60", hidden: ["before"] },
           { field: "delivery.burst", hidden: ["before"] },
           { field: "delivery.ratePerSecond", before: "5" },
+          { field: "subscriptions[new]", after: "{}", hidden: ["before"] },
+          { field: "subscriptions[old]", hidden: ["before"] },
+          { field: "subscriptions[older]", before: "{}" },
+          { field: "subscriptions[secret]", hidden: ["after"] },
         ],
       },
     ],
@@ -174,6 +217,10 @@ test("the text of a difference has one line per resource and field", () => {
     "    retry.maxAgeSeconds: (hidden) → 60",
     "    delivery.burst: (hidden) → (not set)",
     "    delivery.ratePerSecond: 5 → (not set)",
+    "    subscriptions[new]: added",
+    "    subscriptions[old]: removed",
+    "    subscriptions[older]: removed",
+    "    subscriptions[secret]: added",
     "",
   ]);
 });
@@ -219,7 +266,7 @@ test("the text of a catalog edit names what it rejects, and the partners", () =>
 test("the Markdown of a difference holds no markup of a resource", () => {
   const text = diffText(preview, "markdown");
   expect(text).toContain(String.raw`Conflicted: the metric x \| y belongs to \<b\>`);
-  expect(text.split("\n").filter((line) => line.startsWith("| "))).toHaveLength(10);
+  expect(text.split("\n").filter((line) => line.startsWith("| "))).toHaveLength(14);
 });
 
 test("notes name what was not compared", () => {

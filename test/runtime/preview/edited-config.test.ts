@@ -6,6 +6,7 @@ import { validateResource } from "../../../crds/validate.ts";
 import { editedConfig } from "../../../runtime/preview/edited-config.ts";
 import { configIdentity, resourceEffect } from "../../../runtime/preview/preview-effect.ts";
 import { resourceChanges } from "../../../runtime/preview/resource-changes.ts";
+import { exampleCatalog } from "../prometheus/example-catalog.ts";
 
 /** Secrets of the installation, which no preview has. */
 const secrets = new Map(
@@ -103,6 +104,14 @@ test("a header is named without its value, which may be a credential", () => {
   const { changed } = resourceChanges(base, config);
   expect(changed[0]?.fields).toEqual([{ field: "endpoint.headers.x-api-key", hidden: ["before", "after"] }]);
   expect(JSON.stringify(changed)).not.toContain("hush");
+});
+
+test("a store that is removed is one field, without its address", () => {
+  const before = { ...base, catalogs: [exampleCatalog] };
+  const [, ...stores] = exampleCatalog.stores;
+  const [change] = resourceChanges(before, { ...base, catalogs: [{ ...exampleCatalog, stores }] }).changed;
+  expect(change?.fields).toEqual([{ field: "stores[eu]", before: expect.stringContaining('"region":"eu"') as string }]);
+  expect(change?.fields[0]?.before).not.toContain("http:");
 });
 
 test("another reference to a Secret is a change", () => {
