@@ -2,6 +2,7 @@ import { waitFor } from "../support/wait.ts";
 import { readHistories, type History } from "../seams/histories.ts";
 import type { SentEvent } from "../seams/traffic.ts";
 import { losesPod, losesServer } from "./faults.ts";
+import { electedMs } from "./elections.ts";
 import type { ConductedFault } from "./conductor.ts";
 import type { Installation } from "./installation.ts";
 import {
@@ -220,11 +221,16 @@ export function silencesOf({ installation, faults }: Evidence) {
   const healthy = installation.partners.filter(({ profile }) => profile.isHealthy === true);
   return withTails(faults, tailMsMax)
     .filter(({ past: { fault } }) => losesServer(fault) || losesPod(fault))
-    .map(({ past, tailMs, nextMs }) => ({
-      past,
-      verb: past.fault.verb,
-      ms: Math.max(...healthy.map(({ deliveredMs }) => silenceMs(deliveredMs, past, tailMs, nextMs))),
-    }));
+    .map(({ past, tailMs, nextMs }) => {
+      const longest = (elected?: (name: string) => readonly number[]): number =>
+        Math.max(
+          ...healthy.map(({ profile, deliveredMs }) =>
+            silenceMs(deliveredMs, past, tailMs, nextMs, elected?.(profile.name)),
+          ),
+        );
+      const addedMs = longest((name) => electedMs(installation.servers.elections, name));
+      return { past, verb: past.fault.verb, ms: longest(), addedMs };
+    });
 }
 
 function metricProblems({ installation, faults }: Evidence, fates: readonly Fate[]): readonly string[] {

@@ -63,13 +63,19 @@ test.skipIf(seconds === 0)(
     const silences = silencesOf(evidence);
     for (const past of faults) {
       const silence = silences.find((one) => one.past === past);
-      print(`${conductedText(past, startedMs)}${silence === undefined ? "" : `, silence ${silence.ms} ms`}`);
+      const text = silence === undefined ? "" : `, ${silenceText(silence)}`;
+      print(`${conductedText(past, startedMs)}${text}`);
     }
     print(JSON.stringify({ seed, waiting, ...counts }, null, 2));
     const late = silences.filter(({ past, ms }) => ms > (losesServer(past.fault) ? barMs.server : barMs.pod));
     const judged = late.filter(({ past }) => past.load <= availableParallelism() * loadPerCoreMax);
-    for (const { past, ms } of late) print(`late: silence ${ms} ms, ${conductedText(past, startedMs)}`);
+    for (const { past, ms, addedMs } of late)
+      print(`late: ${silenceText({ ms, addedMs })}, ${conductedText(past, startedMs)}`);
     expect(problems).toEqual([]);
     expect(judged.map(({ past, ms }) => `silence ${ms} ms: ${conductedText(past, startedMs)}`)).toEqual([]);
   },
 );
+
+function silenceText({ ms, addedMs }: { readonly ms: number; readonly addedMs: number }): string {
+  return `silence ${ms} ms, ${addedMs} ms of it after the last election`;
+}

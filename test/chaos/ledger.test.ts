@@ -115,6 +115,16 @@ test("a silence begins before the fault and may end after it", () => {
   expect(silenceMs([], fault, 3_000)).toBe(4_000);
 });
 
+test("a silence counts from the last election before its end", () => {
+  const fault = { fromMs: 1_000, toMs: 2_000 };
+  const deliveredMs = [900, 8_000, 8_100];
+  const after = (electedMs: readonly number[]): number => silenceMs(deliveredMs, fault, 7_000, undefined, electedMs);
+  expect(after([])).toBe(7_100);
+  expect(after([5_500, 7_400])).toBe(900);
+  // Elections before the silence, and those that deliveries did not wait for.
+  expect(after([800, 8_050])).toBe(7_100);
+});
+
 test("what the next fault delays is no silence of the one before", () => {
   const fault = past("kill_pod", 1_000, 2_000);
   const deliveredMs = [900, 2_400, 4_900, 12_000];

@@ -175,19 +175,23 @@ export function isExcused(
  * The longest time without a delivery to a partner, from the beginning of a fault until `tailMs` after its end.
  *
  * @param nextMs beginning of the next fault: what it delays is no silence of this one. @default never
+ * @param electedMs times of elections that deliveries need. A silence counts from the last one. @default none
  */
 export function silenceMs(
   deliveredMs: readonly number[],
   { fromMs, toMs }: Pick<PastFault, "fromMs" | "toMs">,
   tailMs: number,
   nextMs = Number.POSITIVE_INFINITY,
+  electedMs: readonly number[] = [],
 ): number {
   const endMs = toMs + tailMs;
   const before = deliveredMs.findLast((atMs) => atMs <= fromMs) ?? fromMs;
   const times = [before, ...deliveredMs.filter((atMs) => atMs > fromMs && atMs < endMs)];
   const after = Math.min(deliveredMs.find((atMs) => atMs >= endMs) ?? endMs, nextMs);
   return [...times, after].reduce((longest, atMs, index, all) => {
-    return Math.max(longest, index === 0 ? 0 : atMs - (all[index - 1] ?? atMs));
+    const sinceMs = all[index - 1] ?? atMs;
+    const elected = electedMs.filter((one) => one > sinceMs && one <= atMs);
+    return Math.max(longest, atMs - Math.max(sinceMs, ...elected));
   }, 0);
 }
 
