@@ -44,9 +44,9 @@ const drainMsMax = 240_000;
 const tailMsMax = 10_000;
 /**
  * Longest silence of healthy partners after the loss of a server or a pod. A pod counts as gone a second and a half
- * after its last heartbeat (`lane-ownership.ts`).
+ * after its last heartbeat (`lane-ownership.ts`). Elections may take longer than 8 s; then the time after them counts.
  */
-export const barMs = { server: 8_000, pod: 2_000 } as const;
+const barMs = { server: 8_000, afterElection: 2_000, pod: 2_000 } as const;
 const deliveriesStream = "HG_DELIVERIES";
 
 /** Deliveries that are stored and wait. */
@@ -214,6 +214,18 @@ function partnerProblems(partner: Partner, faults: readonly ConductedFault[]): r
             `${worst.limit} at ${new Date(worst.atMs).toISOString()}`,
         ]),
   ];
+}
+
+/** A silence after a loss, and the part of it after the last election that deliveries needed. */
+interface JudgedSilence {
+  readonly past: Pick<ConductedFault, "fault">;
+  readonly ms: number;
+  readonly addedMs: number;
+}
+
+/** Whether a silence is above the bars. */
+export function isLate({ past: { fault }, ms, addedMs }: JudgedSilence): boolean {
+  return losesServer(fault) ? ms > barMs.server && addedMs > barMs.afterElection : ms > barMs.pod;
 }
 
 /** Silences of healthy partners around the loss of servers and pods. */

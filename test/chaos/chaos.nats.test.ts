@@ -3,9 +3,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { random } from "../runtime/metrics/oracle/generated-series.ts";
 import { startTraffic } from "../seams/traffic.ts";
 import { waitFor } from "../support/wait.ts";
-import { account, barMs, silencesOf, untilDrained } from "./account.ts";
+import { account, isLate, silencesOf, untilDrained } from "./account.ts";
 import { conduct, conductedText } from "./conductor.ts";
-import { losesServer } from "./faults.ts";
 import { startInstallation, type Installation } from "./installation.ts";
 import { profiles } from "./partners.ts";
 
@@ -67,12 +66,11 @@ test.skipIf(seconds === 0)(
       print(`${conductedText(past, startedMs)}${text}`);
     }
     print(JSON.stringify({ seed, waiting, ...counts }, null, 2));
-    const late = silences.filter(({ past, ms }) => ms > (losesServer(past.fault) ? barMs.server : barMs.pod));
+    const late = silences.filter(isLate);
     const judged = late.filter(({ past }) => past.load <= availableParallelism() * loadPerCoreMax);
-    for (const { past, ms, addedMs } of late)
-      print(`late: ${silenceText({ ms, addedMs })}, ${conductedText(past, startedMs)}`);
+    for (const one of late) print(`late: ${silenceText(one)}, ${conductedText(one.past, startedMs)}`);
     expect(problems).toEqual([]);
-    expect(judged.map(({ past, ms }) => `silence ${ms} ms: ${conductedText(past, startedMs)}`)).toEqual([]);
+    expect(judged.map((one) => `${silenceText(one)}, ${conductedText(one.past, startedMs)}`)).toEqual([]);
   },
 );
 

@@ -51,6 +51,7 @@ export function electedMs({ all }: Pick<Elections, "all">, name: string): readon
     streams.deliveries,
     streams.attempts,
     `KV_${buckets.pods}`,
+    `KV_${buckets.pausedPartners}`,
     `${streams.events}.router`,
     `${streams.deliveries}.first-${key}`,
   ]);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { isLate } from "./account.ts";
 import type { Fault } from "./faults.ts";
 import {
   attemptMsMax,
@@ -123,6 +124,16 @@ test("a silence counts from the last election before its end", () => {
   expect(after([5_500, 7_400])).toBe(900);
   // Elections before the silence, and those that deliveries did not wait for.
   expect(after([800, 8_050])).toBe(7_100);
+});
+
+test.each<[verb: "kill_server" | "kill_pod", ms: number, addedMs: number, isLate: boolean]>([
+  ["kill_server", 8_000, 8_000, false],
+  ["kill_server", 9_500, 2_000, false],
+  ["kill_server", 9_500, 2_001, true],
+  ["kill_pod", 2_000, 2_000, false],
+  ["kill_pod", 2_001, 0, true],
+])("after %s, a silence of %i ms, %i ms of it after an election, is late: %s", (verb, ms, addedMs, late) => {
+  expect(isLate({ past: past(verb, 0, 1_000), ms, addedMs })).toBe(late);
 });
 
 test("what the next fault delays is no silence of the one before", () => {
