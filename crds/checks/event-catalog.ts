@@ -82,13 +82,16 @@ function versionProblems(
 }
 
 function sensitiveProblems(
-  { sensitive }: EventCatalogType,
+  { sensitive }: Pick<EventCatalogType, "sensitive">,
   roots: readonly SchemaNode[],
   at: string,
 ): readonly FieldProblem[] {
+  loose.set(
+    sensitive,
+    sensitive.map(({ pointer }) => pointer).filter((pointer) => !leads(pointer, roots, properPlaces)),
+  );
   return sensitive.flatMap(({ pointer }, index) => {
-    const segments = pointer.slice(1).split("/");
-    if (segments.reduce<ReadonlySet<SchemaNode>>(placesBelow, new Set(roots)).size > 0) return [];
+    if (leads(pointer, roots, placesBelow)) return [];
     return [
       invalid(
         `${at}.sensitive[${index}].pointer`,
@@ -98,15 +101,30 @@ function sensitiveProblems(
   });
 }
 
+type Places = (nodes: ReadonlySet<SchemaNode>, segment: string) => ReadonlySet<SchemaNode>;
+
+function leads(pointer: string, roots: readonly SchemaNode[], places: Places): boolean {
+  return pointer.slice(1).split("/").reduce<ReadonlySet<SchemaNode>>(places, new Set(roots)).size > 0;
+}
+
+const placesBelow: Places = (nodes, segment) => membersBelow(nodes, segment, ({ additional }) => [additional]);
+/** Without `additionalProperties`, which accepts a name with a typing error too. */
+const properPlaces: Places = (nodes, segment) => membersBelow(nodes, segment, () => []);
+
 /** The schemas that a segment leads to, from branches too. Each is visited once, however many refer to it. */
-function placesBelow(nodes: ReadonlySet<SchemaNode>, segment: string): ReadonlySet<SchemaNode> {
+function membersBelow(
+  nodes: ReadonlySet<SchemaNode>,
+  segment: string,
+  othersOf: (node: SchemaNode) => readonly SchemaNode["additional"][],
+): ReadonlySet<SchemaNode> {
   const name = segment.replaceAll("~1", "/").replaceAll("~0", "~");
   const visited = new Set(nodes);
   const found = new Set<SchemaNode>();
   // A set also iterates over what is added on the way.
-  for (const { properties, items, additional, allOf = [], anyOf = [], oneOf = [] } of visited) {
+  for (const node of visited) {
+    const { properties, items, allOf = [], anyOf = [], oneOf = [] } = node;
     for (const branch of [...allOf, ...anyOf, ...oneOf]) visited.add(branch);
-    const members = [properties?.get(name), segment === "*" ? items : undefined, additional];
+    const members = [properties?.get(name), segment === "*" ? items : undefined, ...othersOf(node)];
     for (const member of members) if (typeof member === "object") found.add(member);
   }
   return found;
@@ -133,6 +151,27 @@ export function contradictionWarnings({ types }: EventCatalogSpec): readonly str
   );
   return all.slice(0, warningsMax);
 }
+
+/**
+ * Warnings for pointers of sensitive fields that only `additionalProperties` reaches: probably a typing error, after
+ * which the field itself is not sensitive.
+ */
+export function looseWarnings({ types }: EventCatalogSpec): readonly string[] {
+  const all = types.flatMap(({ type, sensitive, versions }) => {
+    if (!loose.has(sensitive)) {
+      const roots = versions.flatMap(({ schema }) => parseSchema(schema).root ?? []);
+      if (roots.length === versions.length) sensitiveProblems({ sensitive }, roots, "");
+    }
+    const found = loose.get(sensitive) ?? [];
+    return found.map(
+      (pointer) => `sensitive field ${pointer} of ${type}: only additionalProperties allows it; check its spelling`,
+    );
+  });
+  return all.slice(0, warningsMax);
+}
+
+/** Pointers that no properties declare, by the list that was checked. */
+const loose = new WeakMap<object, readonly string[]>();
 
 /** Those of schemas whose problems were looked for, so that they are parsed once. */
 const contradictions = new WeakMap<object, readonly PointerProblem[]>();

@@ -1,4 +1,4 @@
-import { contradictionWarnings } from "../checks/event-catalog.ts";
+import { contradictionWarnings, looseWarnings } from "../checks/event-catalog.ts";
 import { declarableTypes } from "../checks/permissions.ts";
 import type { EventCatalogConfig, EventTypeConfig, EventVersionConfig } from "../config.ts";
 import type { ConfigPart } from "../part.ts";
@@ -70,7 +70,7 @@ export function permittedTypes(part: EventCatalogPart, policy: InstallationPolic
   return withoutTypes(part, (type) => !isPermitted(type) || former.has(type), part);
 }
 
-/** Warnings for versions that end, and for schemas that accept nothing at some place. */
+/** Warnings for versions that end, schemas that accept nothing at some place, and doubtful sensitive fields. */
 export function eventCatalogWarnings({ spec }: EventCatalog): readonly string[] {
   const ending = spec.types.flatMap(({ type, versions }) =>
     versions
@@ -80,5 +80,5 @@ export function eventCatalogWarnings({ spec }: EventCatalog): readonly string[] 
         return `version ${version} of ${type} is deprecated since ${deprecatedAt}, ${end}`;
       }),
   );
-  return [...ending, ...contradictionWarnings(spec)];
+  return [...ending, ...contradictionWarnings(spec), ...looseWarnings(spec)];
 }

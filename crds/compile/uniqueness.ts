@@ -160,9 +160,9 @@ function conflictsOf<C extends KeyHolder>(
   for (const holder of holders) {
     const problems = holder.uniqueKeys.flatMap((uniqueKey) => {
       const owner = owners.get(uniqueKey.name);
-      if (owner !== undefined) return [conflictOf(uniqueKey, owner)];
+      if (owner !== undefined) return [conflictOf(uniqueKey, owner, whyFirst(owner, holder))];
       const other = holder.isAgeless === true ? entitled.get(uniqueKey.name) : undefined;
-      return other === undefined || other === holder ? [] : [conflictOf(uniqueKey, other)];
+      return other === undefined || other === holder ? [] : [conflictOf(uniqueKey, other, "is in force already")];
     });
     if (problems.length > 0) out.set(holder, problems);
     if (losesAll(problems)) continue;
@@ -178,13 +178,22 @@ function losesAll(problems: readonly ConflictProblem[] = []): boolean {
   return problems.some(({ eventType }) => eventType === undefined);
 }
 
-/** Only an object without an age loses to another one without an age. */
+/**
+ * Why a holder has a key that another one wants too. Only an object without an age loses to another one without an age.
+ * Offline checks cannot know what a running program has in force, so the message names both.
+ */
+function whyFirst(owner: KeyHolder, { resource: { metadata } }: KeyHolder): string {
+  const { namespace, name } = owner.resource.metadata;
+  if (owner.isAgeless !== true) return "is older";
+  if (namespace === metadata.namespace && name === metadata.name) return "comes first";
+  return `comes first by namespace and name, unless ${metadata.namespace}/${metadata.name} is in force already`;
+}
+
 function conflictOf(
   { field, reason, what, eventType }: UniqueKey,
-  { resource, isAgeless = false }: KeyHolder,
+  { resource: { kind, metadata } }: KeyHolder,
+  why: string,
 ): ConflictProblem {
-  const { kind, metadata } = resource;
-  const why = isAgeless ? "is in force already or comes first by namespace and name" : "is older";
   const message = `${what} belongs to ${kind} ${metadata.namespace}/${metadata.name}, which ${why}`;
   return { field, reason, message, ...(eventType === undefined ? {} : { eventType }) };
 }

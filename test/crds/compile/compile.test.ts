@@ -41,21 +41,21 @@ describe("unique keys", () => {
     });
   });
 
-  test("without any age go by namespace and name, unless one is in force, in the same words", () => {
+  test("without any age go by namespace and name, unless one is in force, and both are named", () => {
     const resources = [
       resourceOf("MetricCatalog", {}, { name: "a", namespace: "z" }),
       resourceOf("MetricCatalog", {}, { name: "b", namespace: "a" }),
     ];
     const { config, results } = compiled(resources);
     expect(config.catalogs.map(({ namespace }) => namespace)).toEqual(["a"]);
-    const rule = "which is in force already or comes first by namespace and name";
+    const byName = "which comes first by namespace and name, unless z/a is in force already";
     const lost = "spec.metrics[0].id: the metric cpu_util belongs to MetricCatalog";
-    expect(results.map(({ accepted }) => accepted.message)).toContain(`${lost} a/b, ${rule}`);
+    expect(results.map(({ accepted }) => accepted.message)).toContain(`${lost} a/b, ${byName}`);
     const parts = partsOf(compiled(resources.slice(0, 1)).config);
     const before = { partOf: (one: Resource) => parts.get(uidOf(one)), nowMs: 0, lastGoodMs: 0, mayForget: true };
     const later = compile({ resources, secrets: new Map(), policy: allowAll, before });
     expect(later.config.catalogs.map(({ namespace }) => namespace)).toEqual(["z"]);
-    expect(later.results.map(({ accepted }) => accepted.message)).toContain(`${lost} z/a, ${rule}`);
+    expect(later.results.map(({ accepted }) => accepted.message)).toContain(`${lost} z/a, which is in force already`);
   });
 
   test.each([

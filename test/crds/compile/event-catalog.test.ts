@@ -1,4 +1,4 @@
-import { contradictionWarnings, eventSchemaProblems } from "../../../crds/checks/event-catalog.ts";
+import { contradictionWarnings, eventSchemaProblems, looseWarnings } from "../../../crds/checks/event-catalog.ts";
 import type { EventCatalogSpec } from "../../../crds/types/event-catalog.ts";
 import { describe, expect, test } from "vitest";
 import { compile, createCompiler } from "../../../crds/compile/compile.ts";
@@ -97,6 +97,26 @@ describe("a catalog of events", () => {
     expect(result?.accepted.message).toBe(
       "spec.types[0].sensitive[0].pointer: no version of the type declares /iban; pointers begin below data",
     );
+  });
+
+  test("with a sensitive field that only additionalProperties allows has a warning", () => {
+    const schema = {
+      ...object({ accounts: object({ iban: { type: "string" } }) }),
+      additionalProperties: { type: "string" },
+    };
+    const sensitive = ["/accounts/iban", "/acount"].map((pointer) => ({ pointer, class: "financial" }));
+    const { result } = after(
+      undefined,
+      { [`${at}.schema`]: schema, [`${at}.examples`]: [], "types[0].sensitive": sensitive },
+      1,
+    );
+    expect(result?.accepted.reason).toBe("Accepted");
+    const warning =
+      "sensitive field /acount of payout.processed: only additionalProperties allows it; check its spelling";
+    expect(result?.warnings).toContain(warning);
+    expect(result?.warnings.filter((text) => text.includes("sensitive field"))).toEqual([warning]);
+    const unchecked = { type: "payout.processed", sensitive, versions: [{ version: "2026-01-31", schema }] };
+    expect(looseWarnings({ types: [unchecked] } as unknown as EventCatalogSpec)).toEqual([warning]);
   });
 
   test("with branches that refer to each other looks for a sensitive field in each definition once", () => {
