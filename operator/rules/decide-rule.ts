@@ -3,7 +3,7 @@ import type { CatalogConfig } from "../../crds/config.ts";
 import { apiVersion } from "../../crds/resource.ts";
 import type { RulesWrittenReason } from "../../crds/reasons.ts";
 import type { KubeMeta } from "../../kube/client/resource.ts";
-import { copyAnnotation, type RuleObject } from "./rule-object.ts";
+import { copyAnnotation, ownedLabels, type RuleObject } from "./rule-object.ts";
 
 /** Tenants of a catalog's rules, separated by commas; on the MetricCatalog. */
 const tenantsAnnotation = "heliograph.dev/rule-tenants";
@@ -113,7 +113,7 @@ function conflictOf({ owner: { namespace }, name }: RuleInput): RuleStep {
 /** The rules of the object, if it is as wanted: rules of an earlier day stay until their silenced intervals run out. */
 function keptRules(input: RuleInput, current: RuleObject): RulesOfDay | undefined {
   const day = Date.parse(current.metadata.annotations?.[dayAnnotation] ?? "");
-  if (!isPastDay(day, input.todayMs) || !hasOwnMetadata(input, current.metadata)) return undefined;
+  if (!isPastDay(day, input.todayMs) || !hasOwnMetadata(input, current)) return undefined;
   const rules = input.rulesOn?.(day);
   if (rules === undefined || "tenantFault" in rules) return undefined;
   const isSame = isDeepStrictEqual(rules.spec, current.spec) && input.todayMs < refreshAt(day, rules.silencedUntilMs);
@@ -124,9 +124,17 @@ function isPastDay(day: number, todayMs: number): boolean {
   return day <= todayMs && day % dayMs === 0;
 }
 
-function hasOwnMetadata({ owner, labels }: RuleInput, metadata: RuleObject["metadata"]): boolean {
-  const isLabelled = Object.entries(ownLabels(labels)).every(([name, value]) => metadata.labels?.[name] === value);
-  return isLabelled && metadata.ownerReferences?.some(({ uid }) => uid === owner.uid) === true;
+function hasOwnMetadata({ owner, labels }: RuleInput, current: RuleObject): boolean {
+  const { labels: present = {}, ownerReferences = [] } = current.metadata;
+  const isLabelled = isDeepStrictEqual(present, labelsOf(current, labels));
+  return isLabelled && ownerReferences.some(({ uid }) => uid === owner.uid);
+}
+
+/** The labels that an object shall have: those of others, and ours without those that are no longer wanted. */
+function labelsOf(current: RuleObject | undefined, labels: RuleInput["labels"]): Readonly<Record<string, string>> {
+  const earlier = ownedLabels(current);
+  const others = Object.entries(current?.metadata.labels ?? {}).filter(([name]) => !earlier.has(name));
+  return { ...Object.fromEntries(others), ...ownLabels(labels) };
 }
 
 function ownLabels(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
@@ -146,7 +154,7 @@ function objectOf({ owner, name, labels, todayMs, current }: RuleInput, { spec }
       ...metadata,
       namespace: owner.namespace,
       name,
-      labels: { ...metadata.labels, ...ownLabels(labels) },
+      labels: labelsOf(current, labels),
       annotations: { ...Object.fromEntries(kept), [dayAnnotation]: new Date(todayMs).toISOString().slice(0, 10) },
       ownerReferences: [...others, own],
     },

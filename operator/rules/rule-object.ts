@@ -39,8 +39,32 @@ export function fingerprintOf(object: RuleObject | undefined): string {
   return canonicalJson([uid, generation, labels ?? {}, annotations, ownerReferences, deletionTimestamp]);
 }
 
+/** What a program wrote. Source: Kubernetes API reference, ManagedFieldsEntry v1 meta. */
+interface ManagedFields {
+  readonly manager?: string;
+  readonly fieldsV1?: { readonly "f:metadata"?: { readonly "f:labels"?: Readonly<Record<string, object>> } };
+}
+
+function managedFieldsOf(object: RuleObject | undefined): readonly ManagedFields[] {
+  return (object?.metadata.managedFields ?? []) as readonly ManagedFields[];
+}
+
+function isOwn({ manager = "" }: ManagedFields): boolean {
+  return manager.startsWith("heliograph-operator");
+}
+
 /** Names of the other programs that wrote the object. */
 export function otherManagers(object: RuleObject | undefined): readonly string[] {
-  const names = (object?.metadata.managedFields ?? []).map((entry) => (entry as { manager?: string }).manager ?? "");
-  return [...new Set(names.filter((name) => name !== "" && !name.startsWith("heliograph-operator")))];
+  const names = managedFieldsOf(object).flatMap((entry) => (isOwn(entry) ? [] : [entry.manager ?? ""]));
+  return [...new Set(names.filter((name) => name !== ""))];
+}
+
+/** Names of the labels that the operator set and no other program claims, in any earlier version of it too. */
+export function ownedLabels(object: RuleObject | undefined): ReadonlySet<string> {
+  const [own, others] = [true, false].map((isWanted) => {
+    const entries = managedFieldsOf(object).filter((entry) => isOwn(entry) === isWanted);
+    return new Set(entries.flatMap(({ fieldsV1 }) => Object.keys(fieldsV1?.["f:metadata"]?.["f:labels"] ?? {})));
+  });
+  const names = [...(own ?? [])].filter((key) => key.startsWith("f:") && others?.has(key) !== true);
+  return new Set(names.map((key) => key.slice("f:".length)));
 }

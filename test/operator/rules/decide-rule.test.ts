@@ -72,6 +72,24 @@ describe("the object of a catalog", () => {
     expect(step).toMatchObject({ kind: "write", dayMs: today, object: { spec: rulesOf(today).spec } });
   });
 
+  test("loses labels that the operator set and no longer wants, but none that another program claims", () => {
+    const fields = (...names: readonly string[]) => ({
+      "f:metadata": {
+        "f:labels": Object.fromEntries([".", ...names.map((name) => `f:${name}`)].map((key) => [key, {}])),
+      },
+    });
+    const managedFields = [
+      { manager: "heliograph-operator", operation: "Update", fieldsV1: fields("a", "b", "gone") },
+      { manager: "deployer", operation: "Apply", fieldsV1: fields("b", "c") },
+      { manager: "prometheus-operator", operation: "Update", subresource: "status", fieldsV1: { "f:status": {} } },
+    ];
+    const managed = { "app.kubernetes.io/managed-by": "heliograph-operator" };
+    const current = owned(today, { labels: { ...managed, a: "1", b: "1", c: "1" }, managedFields });
+    const step = decideRule({ ...input, current });
+    expect(step.kind === "write" && step.object.metadata.labels).toEqual({ ...managed, b: "1", c: "1" });
+    expect(kindOf({ current, labels: { a: "1" } })).toBe("keep");
+  });
+
   test("keeps labels, annotations and owners of others", () => {
     const other = { apiVersion: "v1", kind: "ConfigMap", name: "x", uid: "uid-2" };
     const current = owned(today - dayMs, { annotations: { seen: "yes" }, ownerReferences: [other, reference] });

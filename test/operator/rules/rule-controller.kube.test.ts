@@ -170,6 +170,31 @@ test("edits are repaired, also groups and labels that others add or remove; thei
   expect(ruleWrites(leader)).toBe(before + 1);
 });
 
+test("a label that is no longer wanted is removed from what exists, labels of others stay", async () => {
+  await cluster.run(["apply", "-f", "-"], JSON.stringify(prometheusRuleDefinition));
+  const labels = { release: "prometheus", tier: "one", team: "sre" };
+  const { ns, leader, url } = await place({ rules: ownedRules({ mode: "write", labels }) });
+  await cluster.put(ns, "MetricCatalog", "it", catalog);
+  await reason(ns, "Written");
+  await patch(ns, { metadata: { labels: { mine: "yes" } } });
+  // Another program wants the same value.
+  const theirs = { metadata: { namespace: ns, name: "it-slos", labels: { team: "sre" } } };
+  await cluster.client.apply<RuleObject>(ruleType, theirs, { fieldManager: "deployer" });
+  await leader.stop();
+  const second = await cluster.replica(ns, { runtime: { urls: [url] }, rules: written });
+  const relabelled = await until(ns, "the label to end", ({ metadata }) => metadata.labels?.["tier"] === undefined);
+  expect(relabelled.metadata.labels).toEqual({
+    "app.kubernetes.io/managed-by": "heliograph-operator",
+    release: "prometheus",
+    team: "sre",
+    mine: "yes",
+  });
+  await second.stop();
+  await cluster.replica(ns, { runtime: { urls: [url] }, rules: ownedRules({ mode: "write", labels: {} }) });
+  const bare = await until(ns, "the last label to end", ({ metadata }) => metadata.labels?.["release"] === undefined);
+  expect(bare.metadata.labels).toMatchObject({ team: "sre", mine: "yes" });
+});
+
 test("a program that undoes each repair is named, and not fought", async () => {
   const { ns, leader } = await place();
   await cluster.put(ns, "MetricCatalog", "it", catalog);
