@@ -100,11 +100,11 @@ export function describeReads(suite: () => Suite): void {
       expect(fromMs - earlierMs).toBe(3_600_000);
     });
 
-    test("counts the slices of a gauge, without those of a correction", async () => {
+    test("counts the slices of a gauge, without those of a correction, and those of a calendar month", async () => {
       const isCounted = ({ data }: SloAnswer): boolean =>
-        data.length === 2 && data.every(({ events, uncorrected }) => (uncorrected?.events ?? events) !== undefined);
+        data.length === 3 && data.every(({ events, uncorrected }) => (uncorrected?.events ?? events) !== undefined);
       const { data } = await readOnce<SloAnswer>("/v1/metrics/slo?domain=platform", isCounted);
-      const [corrected, within] = data.toSorted((one, other) => one.name.localeCompare(other.name));
+      const [corrected, monthly, within] = data.toSorted((one, other) => one.name.localeCompare(other.name));
       expect(within).toMatchObject({ name: "within", sli: 1, over: { operator: "AtMost", aggregation: "sum" } });
       expect(corrected).toMatchObject({
         name: "corrected",
@@ -113,6 +113,12 @@ export function describeReads(suite: () => Suite): void {
       });
       expect(corrected).not.toHaveProperty("sli");
       expect(within).not.toHaveProperty("uncorrected");
+      // The scrapes of the suite are within the month by the clock of Berlin, or have begun with it.
+      expect(monthly).toMatchObject({
+        name: "monthly",
+        calendar: { period: "Month", time_zone: "Europe/Berlin" },
+        sli: 1,
+      });
     });
 
     test("reports a partner whose endpoint fails, then its open circuit, to the API and the command", async () => {

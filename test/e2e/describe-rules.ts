@@ -29,7 +29,8 @@ function ruledCatalog(): object {
     .replaceAll("e2e_missing", "e2e_unruled")
     .replaceAll('"backlog"', `"${name}"`)
     .replaceAll('"within"', '"ruled-within"')
-    .replaceAll('"corrected"', '"ruled-corrected"');
+    .replaceAll('"corrected"', '"ruled-corrected"')
+    .replaceAll('"monthly"', '"ruled-monthly"');
   return JSON.parse(text) as object;
 }
 
@@ -65,7 +66,7 @@ export function describeRules(suite: () => Suite): void {
         const { metadata, spec } = JSON.parse(await get("--output=json")) as WrittenRule;
         expect(metadata.labels).toMatchObject(labels);
         const expressions = spec.groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
-        expect(expressions).toHaveLength(4);
+        expect(expressions).toHaveLength(6);
         for (const expression of expressions) expect(await user.evaluate(expression)).toMatchObject({ status: 200 });
         await user.kubectl([
           "patch",
@@ -75,7 +76,7 @@ export function describeRules(suite: () => Suite): void {
           '{"spec":{"groups":[]}}',
         ]);
         const isRepaired = async (): Promise<boolean> =>
-          (JSON.parse(await get("--output=json")) as WrittenRule).spec.groups.length === 2;
+          (JSON.parse(await get("--output=json")) as WrittenRule).spec.groups.length === 3;
         await waitFor(isRepaired, { timeoutMs: ruleMsMax, pollMs: 200, what: "the repair" });
         await user.kubectl(["delete", `metriccatalog/${name}`]);
         await waitFor(isGone, { timeoutMs: ruleMsMax, pollMs: 200, what: "the end of the rules" });

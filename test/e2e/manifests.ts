@@ -186,6 +186,8 @@ export function backlogCatalog(now: Date): object {
   });
   const midnight = (days: number): string =>
     new Date(now.getTime() + days * dayMs).toISOString().replace(/T.*/u, "T00:00:00Z");
+  const { windowDays: _days, ...monthly } = slo("monthly", 10);
+  const calendar = { period: "Month", timeZone: "Europe/Berlin" };
   const correction = { reason: "Planned load", from: midnight(-2), to: midnight(2) };
   return {
     apiVersion: "heliograph.dev/v1alpha1",
@@ -195,7 +197,11 @@ export function backlogCatalog(now: Date): object {
       schemaVersion: "2026-01",
       stores,
       metrics: [gauge(backlog.id), gauge(backlog.missing)],
-      slos: [slo("within", 10), { ...slo("corrected", 5), corrections: [correction] }],
+      slos: [
+        slo("within", 10),
+        { ...slo("corrected", 5), corrections: [correction] },
+        { ...monthly, calendar, over: { ...monthly.over, sliceSeconds: 300 } },
+      ],
     },
   };
 }
