@@ -2,7 +2,6 @@ import { waitFor } from "../support/wait.ts";
 import { readHistories, type History } from "../seams/histories.ts";
 import type { SentEvent } from "../seams/traffic.ts";
 import { losesPod, losesServer } from "./faults.ts";
-import { electedMs } from "./elections.ts";
 import type { ConductedFault } from "./conductor.ts";
 import type { Installation } from "./installation.ts";
 import {
@@ -13,6 +12,7 @@ import {
   isDelivered,
   isExcused,
   judgeDoubled,
+  lapses,
   needless,
   silenceMs,
   silencesByVerb,
@@ -20,7 +20,9 @@ import {
   underWay,
   withTails,
   type LastScrape,
+  type PastFault,
 } from "./ledger.ts";
+import { electedMs } from "./observed.ts";
 import { retryAfterSeconds, type Partner } from "./partners.ts";
 
 /** What a run leaves behind. */
@@ -88,13 +90,16 @@ export async function account(evidence: Evidence): Promise<Account> {
     missing.filter((id) => asked.includes(id)).map((id) => fateOf(id, partner, histories.get(id))),
   );
   const recorded = await recordedAttempts(installation);
-  const doubles = installation.partners.map((partner) => ({ partner, ...judgeDoubled(partner.receipts, faults) }));
+  const stalls = lapses([...installation.servers.observed.beatsMs.values()], faults);
+  const excuses = [...faults, ...stalls];
+  const doubles = installation.partners.map((partner) => ({ partner, ...judgeDoubled(partner.receipts, excuses) }));
   return {
     counts: {
       events: events.length,
       accepted: accepted.length,
       attempts: installation.partners.reduce((sum, { receipts }) => sum + receipts.length, 0),
       faults: faults.length,
+      stalls: stalls.length,
       fates: Object.fromEntries([...Map.groupBy(fates, ({ text }) => text)].map(([text, all]) => [text, all.length])),
       doubled: Object.fromEntries(
         doubles.map(({ partner, count, allowed }) => [partner.profile.name, `${count} of ${allowed}`]),
@@ -105,7 +110,7 @@ export async function account(evidence: Evidence): Promise<Account> {
     problems: [
       ...fates.flatMap(({ wrong }) => wrong ?? []),
       ...doubles.flatMap((one) => doubledProblems(one)),
-      ...installation.partners.flatMap((partner) => partnerProblems(partner, faults)),
+      ...installation.partners.flatMap((partner) => partnerProblems(partner, excuses)),
       ...metricProblems(evidence, fates),
     ],
   };
@@ -192,7 +197,7 @@ function doubledProblems({
   ];
 }
 
-function partnerProblems(partner: Partner, faults: readonly ConductedFault[]): readonly string[] {
+function partnerProblems(partner: Partner, faults: readonly PastFault[]): readonly string[] {
   const { profile, receipts, unverified } = partner;
   const over = excesses(receipts, (atMs) => partner.limitAt(atMs)).filter((one) => !isExcused(one, receipts, faults));
   const early = duringPause(receipts, retryAfterSeconds * 1_000);
@@ -240,7 +245,7 @@ export function silencesOf({ installation, faults }: Evidence) {
             silenceMs(deliveredMs, past, tailMs, nextMs, elected?.(profile.name)),
           ),
         );
-      const addedMs = longest((name) => electedMs(installation.servers.elections, name));
+      const addedMs = longest((name) => electedMs(installation.servers.observed, name));
       return { past, verb: past.fault.verb, ms: longest(), addedMs };
     });
 }

@@ -10,6 +10,7 @@ import {
   isExcused,
   needless,
   judgeDoubled,
+  lapses,
   silenceMs,
   silencesByVerb,
   underWay,
@@ -77,6 +78,17 @@ test.each<[what: string, faults: readonly PastFault[], firstMs: number, unexcuse
   const result = judgeDoubled(receipts, faults);
   expect([result.count, result.unexcused.length]).toEqual([1, unexcused]);
   expect(result.count <= result.allowed).toBe(unexcused === 0);
+});
+
+test("a pod whose lanes others took without a fault excuses the attempts that were under way", () => {
+  const beats = [0, 500, 2_300, 2_800];
+  const [stall, ...more] = lapses([beats, [0, 500, 2_000, 2_500]], []);
+  expect([stall?.fromMs, stall?.toMs, more.length]).toEqual([500, 2_300, 0]);
+  expect(lapses([beats], [past("kill_pod", 400, 600)])).toEqual([]);
+  const repeat = [receipt("a", 600), receipt("a", 2_400)];
+  expect(judgeDoubled(repeat, []).unexcused).toHaveLength(1);
+  expect(judgeDoubled(repeat, lapses([beats], [])).unexcused).toEqual([]);
+  expect(judgeDoubled([receipt("a", 2_100), receipt("a", 2_400)], lapses([beats], [])).unexcused).toHaveLength(1);
 });
 
 test("attempts are under way while they are open, and until their record may be stored", () => {

@@ -1,3 +1,4 @@
+import { laneLeaseMs } from "../../runtime/nats/connection/lease-clock.ts";
 import { losesPod, losesServer, type Fault, type FaultVerb } from "./faults.ts";
 
 /** One request at a partner. Times are Unix milliseconds of this machine. */
@@ -84,6 +85,23 @@ export function excuseOf({ first }: Doubled, faults: readonly PastFault[]): Past
 
 function touchesServers(fault: Pick<Fault, "verb">): boolean {
   return losesServer(fault) || fault.verb === "starve_server" || fault.verb === "starve_pod";
+}
+
+/**
+ * Stalls of pods without a fault, such as on a starved machine: others took their lanes before the next heartbeat.
+ *
+ * @param beatsMs times of the heartbeats of each pod, ascending
+ */
+export function lapses(beatsMs: readonly (readonly number[])[], faults: readonly PastFault[]): readonly PastFault[] {
+  const taking = faults.filter(({ fault }) => losesPod(fault) || touchesServers(fault));
+  return beatsMs.flatMap((times, target) =>
+    times.flatMap((toMs, index): readonly PastFault[] => {
+      const fromMs = times[index - 1] ?? toMs;
+      const isKnown = taking.some((one) => fromMs <= one.toMs + settleMsMax && toMs >= one.fromMs);
+      if (toMs - fromMs <= laneLeaseMs || isKnown) return [];
+      return [{ fault: { verb: "stop_pod", target, ms: toMs - fromMs }, fromMs, toMs }];
+    }),
+  );
 }
 
 /** Requests that were open at a time, or had ended so shortly before that their record may not be stored. */

@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { startNatsCluster, type NatsCluster } from "../support/nats-cluster.ts";
 import { waitFor } from "../support/wait.ts";
-import { type Elections, followElections } from "./elections.ts";
 import { serverCount } from "./faults.ts";
+import { observe, type Observed } from "./observed.ts";
 import { startService } from "./service.ts";
 
 const run = promisify(execFile);
@@ -34,7 +34,7 @@ export interface Servers {
   readonly url: string;
   /** Whether the disks can be filled. */
   readonly canFillDisks: boolean;
-  readonly elections: Elections;
+  readonly observed: Observed;
   signal(target: number, signal: NodeJS.Signals): void;
   kill(target: number): Promise<void>;
   /** Starts a server that was killed. @param wiped its store is removed first */
@@ -69,7 +69,7 @@ export async function startServers(folder: string): Promise<Servers> {
   const { nodes } = cluster;
   const urls = nodes.map(({ url }) => url);
   const connection = await connect({ servers: urls, maxReconnectAttempts: -1, reconnectTimeWait: 200, timeout: 5_000 });
-  const elections = await followElections(urls);
+  const observed = await observe(urls);
   const service = await startService(nodes.map(({ port }) => port));
   const node = (target: number) => {
     const found = nodes[target];
@@ -80,7 +80,7 @@ export async function startServers(folder: string): Promise<Servers> {
   return {
     url: `nats://127.0.0.1:${service.port}`,
     canFillDisks,
-    elections,
+    observed,
     signal: (target, signal) => void process.kill(node(target).pid, signal),
     kill: (target) => node(target).kill9(),
     restart: async (target, wiped = false) => {
@@ -98,7 +98,7 @@ export async function startServers(folder: string): Promise<Servers> {
     },
     streams: (filter) => streamsOf(connection, filter),
     stop: async () => {
-      await elections.close();
+      await observed.close();
       await connection.close();
       await service.close();
       await cluster.stop();

@@ -10,17 +10,27 @@ interface Election {
   readonly of: string;
 }
 
-/** Elections of the servers of a cluster. */
-export interface Elections {
-  readonly all: readonly Election[];
+/** What the servers of a cluster report and pass on during a run. */
+export interface Observed {
+  readonly elections: readonly Election[];
+  /** When each pod sent heartbeats, by its key. */
+  readonly beatsMs: ReadonlyMap<string, readonly number[]>;
   close(): Promise<void>;
 }
 
+const { streams, buckets } = createLayout("hg");
+/** Tokens of an advisory's subject before the names. */
 const subjectTokens = 5;
 
-/** Follows the advisories at each server: one that is stopped delivers them late. Source: NATS ADR-8. */
-export async function followElections(urls: readonly string[]): Promise<Elections> {
+/** Listens at each server: one that is stopped delivers late. Source: NATS ADR-8. */
+export async function observe(urls: readonly string[]): Promise<Observed> {
   const found = new Map<string, Election>();
+  const beatsMs = new Map<string, number[]>();
+  const note = (subject: string): void => {
+    const times = beatsMs.get(subject) ?? [];
+    times.push(Date.now());
+    beatsMs.set(subject, times);
+  };
   const connections = await Promise.all(
     urls.map((url) => connect({ servers: [url], maxReconnectAttempts: -1, reconnectTimeWait: 200 })),
   );
@@ -33,9 +43,15 @@ export async function followElections(urls: readonly string[]): Promise<Election
         found.set(id, { atMs: Date.parse(timestamp), of });
       },
     });
+    connection.subscribe(`$KV.${buckets.pods}.*`, {
+      callback: (error, message) => {
+        if (error === null) note(message.subject);
+      },
+    });
   }
   return {
-    get all() {
+    beatsMs,
+    get elections() {
       return [...found.values()];
     },
     close: async () => void (await Promise.all(connections.map((each) => each.close()))),
@@ -43,8 +59,7 @@ export async function followElections(urls: readonly string[]): Promise<Election
 }
 
 /** Times at which something was elected that deliveries to the partner need. */
-export function electedMs({ all }: Pick<Elections, "all">, name: string): readonly number[] {
-  const { streams, buckets } = createLayout("hg");
+export function electedMs({ elections }: Pick<Observed, "elections">, name: string): readonly number[] {
   const key = partnerKey(uidOf({ kind: "WebhookPartner", metadata: { namespace: "default", name } }));
   const needed = new Set([
     streams.events,
@@ -55,5 +70,5 @@ export function electedMs({ all }: Pick<Elections, "all">, name: string): readon
     `${streams.events}.router`,
     `${streams.deliveries}.first-${key}`,
   ]);
-  return all.filter(({ of }) => needed.has(of)).map(({ atMs }) => atMs);
+  return elections.filter(({ of }) => needed.has(of)).map(({ atMs }) => atMs);
 }
