@@ -46,7 +46,7 @@ function changedSchemas({ spec }: EventCatalog, last: EventCatalogConfig): reado
       if (before === undefined || after === undefined) return [];
       const field = `spec.types[${index}].versions[${place}].schema`;
       return incompatibilities(before, after).map((one) => ({
-        ...placed(field, one),
+        ...placed(field, { ...one, detail: `${one.detail} of ${type}, now ${version}` }),
         reason: "Incompatible" as const,
       }));
     }),

@@ -21,7 +21,8 @@ test("an event catalog reaches pods, and an incompatible edit leaves the publish
   const schema = { type: "object", properties: { id: { type: "integer" } } };
   await cluster.put(ns, "EventCatalog", "payouts", { "types[0].versions[0].schema": schema });
   const { message } = await cluster.reason(ns, "EventCatalog", "payouts", "Accepted", "Incompatible");
-  expect(message).toBe("spec.types[0].versions[0].schema: /properties/id/type: type changed; raise `version`");
+  const advice = "raise `version` of payout.processed, now 2026-01-31";
+  expect(message).toBe(`spec.types[0].versions[0].schema: /properties/id/type: type changed; ${advice}`);
   const wider = { type: "object", properties: { id: { type: "string" }, memo: { type: ["string", "null"] } } };
   await cluster.put(ns, "EventCatalog", "payouts", { "types[0].versions[0].schema": wider });
   await cluster.reason(ns, "EventCatalog", "payouts", "Ready", "Ready");

@@ -42,7 +42,9 @@ describe("a catalog of events", () => {
     expect(result?.accepted).toEqual({
       status: false,
       reason: "Incompatible",
-      message: "spec.types[0].versions[0].schema: /properties/id/type: type changed; raise `version`",
+      message:
+        "spec.types[0].versions[0].schema: /properties/id/type: type changed; " +
+        "raise `version` of payout.processed, now 2026-01-31",
     });
     expect(config.eventCatalogs).toEqual(first.eventCatalogs);
   });
