@@ -2,7 +2,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { runPeriodically } from "../../../limits/clock.ts";
 import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
-import { AuthorizationError, UserAuthenticationExpiredError, type NatsConnection } from "@nats-io/transport-node";
+import {
+  AuthorizationError,
+  type Msg,
+  UserAuthenticationExpiredError,
+  type NatsConnection,
+} from "@nats-io/transport-node";
 import { createChangeGate, type ChangeGate } from "./change-gate.ts";
 import { followConsumerLeaders, followStreamLeaders, type ConsumerLeaders } from "./consumer-leaders.ts";
 import { type ConnectionLog, firstConnection, noConnectionLog, serversOf, followCredentials } from "./dial.ts";
@@ -11,7 +16,7 @@ import type { NatsAccess } from "./nats-access.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
 import { createLeaseClock, type LeaseClock } from "./lease-clock.ts";
 import { createRequests, type Requests } from "./requests.ts";
-import { isToApi, untilReceived } from "./retry-until-reply.ts";
+import { isToApi, requestAgain, untilReceived } from "./retry-until-reply.ts";
 import { createStreamClock, type StreamClock } from "./stream-clock.ts";
 
 /**
@@ -174,8 +179,10 @@ function throughReloads(requests: Requests): Requests {
 
 /** The connection as JetStream's manager uses it: its requests wait for a change of credentials. */
 function withGate(connection: NatsConnection, gate: ChangeGate): NatsConnection {
-  const request: NatsConnection["request"] = (...args) =>
-    gate.run(() => untilReceived(() => connection.request(...args)));
+  const request: NatsConnection["request"] = (subject, payload, options) => {
+    const send = (timeout: number): Promise<Msg> => connection.request(subject, payload, { ...options, timeout });
+    return gate.run(() => untilReceived(() => requestAgain(subject, send, options?.timeout ?? managerTimeoutMs)));
+  };
   return Object.create(connection, { request: { value: request } }) as NatsConnection;
 }
 

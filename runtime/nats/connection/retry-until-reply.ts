@@ -65,6 +65,26 @@ export async function untilReceived<T>(request: () => Promise<T>, msMax = reload
   }
 }
 
+/** Requests that may be sent twice: they read, or set what they name. */
+const repeatable = /^\$JS\.API\.(?:STREAM\.INFO|CONSUMER\.(?:INFO|CREATE|DURABLE\.CREATE|PAUSE))\./u;
+const againMs = 1_000;
+
+/**
+ * Sends a request to JetStream's API again every second until a response to one of them arrives: without a leader, the
+ * servers drop it, and the election does not bring it back. Other requests are sent once.
+ *
+ * @param send sends it with this limit in milliseconds
+ */
+export function requestAgain<T>(subject: string, send: (timeoutMs: number) => Promise<T>, msMax: number): Promise<T> {
+  if (!repeatable.test(subject)) return send(msMax);
+  const deadlineMs = performance.now() + msMax;
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const sendOne = (): void => void send(Math.max(1, deadlineMs - performance.now())).then(resolve, reject);
+  sendOne();
+  const timer = setInterval(sendOne, againMs).unref();
+  return promise.finally(() => clearInterval(timer));
+}
+
 /** True for an error of a request that no server received. */
 export function hasNoResponders(error: unknown): boolean {
   if (error instanceof NoReplyError) return error.reason === "no_responders";

@@ -74,6 +74,21 @@ describe("a connection", () => {
     expect(requests.hasPendingUpTo(requests.last())).toBe(true);
   });
 
+  test("sends a request about a consumer again while no leader responds", async () => {
+    const mapped = await startNatsServer({ config: 'mappings { "$JS.API.CONSUMER.INFO.S.C": "info" }' });
+    onTestFinished(() => mapped.stop());
+    const handle = await connectNats({ servers: [mapped.url] });
+    onTestFinished(() => handle.drain());
+    let received = 0;
+    handle.connection.subscribe("info", {
+      callback: (_error, message) => {
+        received += 1;
+        if (received === 2) message.respond(JSON.stringify({ name: "C" }));
+      },
+    });
+    expect(await handle.manager.consumers.info("S", "C")).toMatchObject({ name: "C" });
+  });
+
   test("fails a request without a timely answer", async () => {
     const handle = await connectNats(access());
     handle.connection.subscribe("silent");
