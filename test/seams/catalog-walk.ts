@@ -29,6 +29,8 @@ export interface CatalogSlot {
   readonly name: string;
   readonly exists: boolean;
   readonly types: readonly TypeSlot[];
+  /** The type that the policy does not grant at present; absent without one. */
+  readonly withheld?: string;
   /** The first declared version has this fault; absent without one. */
   readonly fault?: (typeof faults)[number];
 }
@@ -49,8 +51,19 @@ export const catalogVerbs = [
   "unmark_field",
   "delete_catalog",
   "create_catalog",
+  "withhold_type",
+  "permit_type",
 ] as const;
 export type CatalogVerb = (typeof catalogVerbs)[number];
+
+/** The type that a younger catalog claims too at times. */
+export const contestedType = "payout.failed";
+
+/** Whether a catalog declares the contested type, and may. */
+export function keepsContested({ exists, types, withheld }: CatalogSlot): boolean {
+  const isDeclared = types.some((one) => one.type === contestedType && one.isDeclared);
+  return exists && isDeclared && withheld !== contestedType;
+}
 
 const levelMax = 2;
 
@@ -76,18 +89,33 @@ export function startCatalogs(): readonly CatalogSlot[] {
 
 type Choose = <T>(list: readonly T[]) => T;
 
-/** The catalog after a step; undefined where the step makes no sense. */
+/** The catalog after a step; undefined where the step makes no sense. A catalog without a grant is not edited. */
 export function changedCatalog(verb: CatalogVerb, slot: CatalogSlot, pick: Choose): CatalogSlot | undefined {
+  const { withheld, ...granted } = slot;
+  if (withheld !== undefined) return verb === "permit_type" ? granted : undefined;
+  return verb === "permit_type" ? undefined : editedCatalog(verb, slot, pick);
+}
+
+function editedCatalog(
+  verb: Exclude<CatalogVerb, "permit_type">,
+  slot: CatalogSlot,
+  pick: Choose,
+): CatalogSlot | undefined {
   if (verb === "create_catalog") return slot.exists ? undefined : { ...slot, exists: true };
   if (!slot.exists) return undefined;
   const { fault, ...sound } = slot;
   if (verb === "delete_catalog") return { ...sound, exists: false };
   if (verb === "fix_catalog") return fault === undefined ? undefined : sound;
   if (fault !== undefined) return undefined;
+  if (verb === "withhold_type")
+    return { ...slot, withheld: pick(slot.types.filter(({ isDeclared }) => isDeclared)).type };
   return verb === "break_catalog" ? { ...slot, fault: pick(faults) } : withType(verb, slot, pick);
 }
 
-type TypeVerb = Exclude<CatalogVerb, "break_catalog" | "fix_catalog" | "delete_catalog" | "create_catalog">;
+type TypeVerb = Exclude<
+  CatalogVerb,
+  "break_catalog" | "fix_catalog" | "delete_catalog" | "create_catalog" | "withhold_type" | "permit_type"
+>;
 
 function withType(verb: TypeVerb, slot: CatalogSlot, pick: Choose): CatalogSlot | undefined {
   const old = pick(slot.types);
@@ -134,8 +162,9 @@ function changedVersion(verb: VersionVerb, slot: VersionSlot): VersionSlot | und
 export function mendingCatalog(
   slot: CatalogSlot,
 ): readonly { readonly verb: CatalogVerb; readonly next: CatalogSlot }[] {
-  const { fault, ...sound } = slot;
+  const { fault, withheld, ...sound } = slot;
   const next = { ...sound, exists: true };
+  if (withheld !== undefined) return [{ verb: "permit_type", next }];
   if (!slot.exists) return [{ verb: "create_catalog", next }];
   return fault === undefined ? [] : [{ verb: "fix_catalog", next }];
 }
@@ -150,9 +179,9 @@ export function versionKey(type: string, version: string): string {
   return `${type} ${version}`;
 }
 
-/** What a catalog declares, unless its fault makes it keep what it declared before. */
-export function factsOf({ types }: CatalogSlot, sunsets: Sunsets): CatalogFacts {
-  const declared = types.filter(({ isDeclared }) => isDeclared);
+/** What a catalog declares and may declare, unless its fault makes it keep what it declared before. */
+export function factsOf({ types, withheld }: CatalogSlot, sunsets: Sunsets): CatalogFacts {
+  const declared = types.filter(({ isDeclared, type }) => isDeclared && type !== withheld);
   return Object.fromEntries(declared.map((one) => [one.type, typeFacts(one, sunsets)]));
 }
 
@@ -226,7 +255,7 @@ export function levelOf(schema: unknown): number {
 }
 
 /** One line about a catalog. */
-export function catalogText({ namespace, name, exists, types, fault }: CatalogSlot): string {
+export function catalogText({ namespace, name, exists, types, fault, withheld }: CatalogSlot): string {
   const versionText = ({ version, level, state }: VersionSlot): string => `${version}+${level} ${state}`;
   const texts = types
     .filter(({ isDeclared }) => isDeclared)
@@ -235,6 +264,7 @@ export function catalogText({ namespace, name, exists, types, fault }: CatalogSl
       const marked = markedFields(marks).map(({ pointer }) => pointer);
       return `${type} (${[...declared, ...marked].join(", ")})`;
     });
+  const without = withheld === undefined ? "" : `, without ${withheld}`;
   const state = exists ? (fault === undefined ? "" : `, fault ${fault}`) : ", absent";
-  return `${namespace}/${name}${state}: ${texts.join("; ")}`;
+  return `${namespace}/${name}${state}${without}: ${texts.join("; ")}`;
 }

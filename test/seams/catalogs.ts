@@ -2,7 +2,15 @@ import { resourceTypes, type ResourceObject } from "../../operator/resource-type
 import type { OperatorCluster } from "../operator/operator-cluster.ts";
 import { waitFor } from "../support/wait.ts";
 import { CatalogTimeline } from "./catalog-timeline.ts";
-import { factsOf, specOf, versionKey, type CatalogSlot, type CatalogVerb } from "./catalog-walk.ts";
+import {
+  contestedType,
+  factsOf,
+  schemaOf,
+  specOf,
+  versionKey,
+  type CatalogSlot,
+  type CatalogVerb,
+} from "./catalog-walk.ts";
 import { resultOf, type CatalogFacts, type EventFacts, type Undeclared, type IngestResult } from "./contracts.ts";
 import { ignoreMissing, persist } from "./partners.ts";
 import type { Responded } from "./traffic.ts";
@@ -23,6 +31,8 @@ interface UndeclaredChange {
   settledMs?: number;
 }
 
+/** A younger catalog, in the namespace of the other one. */
+const rival = { namespace: "shop", name: "rival" } as const;
 /** How far an end of a version lies ahead of its edit: some events are sent before, and some after it. */
 const sunsetAheadMs = 2_000;
 /** The clocks of pods follow that of JetStream. */
@@ -36,13 +46,15 @@ export class Catalogs {
   /** Edits that were not rejected although they break their schema, in sentences. */
   readonly problems: string[] = [];
   readonly #cluster: OperatorCluster;
+  readonly #identities = new Map<number, { readonly uid: string; readonly generation: number }>();
   readonly #sunsets = new Map<string, number>();
   readonly #undeclared: UndeclaredChange[] = [{ pod: undefined, undeclared: "Accept", beganMs: 0, settledMs: 0 }];
   readonly #typesOf: readonly (readonly string[])[];
 
   constructor(cluster: OperatorCluster, slots: readonly CatalogSlot[]) {
     this.#cluster = cluster;
-    this.timelines = slots.map(({ namespace, name }) => new CatalogTimeline(`${namespace}/${name}`));
+    this.timelines = [...slots, rival].map(({ namespace, name }) => new CatalogTimeline(`${namespace}/${name}`));
+    this.timelines.at(-1)?.began(Date.now(), undefined);
     this.#typesOf = slots.map(({ types }) => types.map(({ type }) => type));
   }
 
@@ -50,6 +62,30 @@ export class Catalogs {
     const change = this.#timeline(slot).began(Date.now(), factsOf(slot, this.#sunsets));
     const { uid, generation } = (await this.#put(slot)).metadata;
     change.applied({ uid, generation });
+    this.#identities.set(slot.index, { uid, generation });
+  }
+
+  /** The policy changes for a catalog: the object stays, and the types that it may declare change. */
+  policyBegan(slot: CatalogSlot): void {
+    const facts = factsOf(slot, this.#sunsets);
+    const identity = this.#identities.get(slot.index);
+    const change = this.#timeline(slot).began(Date.now(), Object.keys(facts).length === 0 ? undefined : facts);
+    if (identity !== undefined && Object.keys(facts).length > 0) change.applied(identity);
+  }
+
+  /** A younger catalog claims a type of another one, or leaves. It never gets the type. */
+  async contest(hasRival: boolean): Promise<void> {
+    const { namespace, name } = rival;
+    if (!hasRival) {
+      const remove = (): Promise<void> => this.#cluster.remove(namespace, "EventCatalog", name).catch(ignoreMissing);
+      return persist(`delete ${namespace}/${name}`, remove);
+    }
+    const version = { version: "2026-01-01", schema: schemaOf(2) };
+    const types = [{ type: contestedType, description: "A claim.", versions: [version] }];
+    const { metadata } = await persist(`apply ${namespace}/${name}`, () =>
+      this.#cluster.put(namespace, "EventCatalog", name, { owner: "rival", types }),
+    );
+    this.timelines.at(-1)?.rejects({ uid: metadata.uid, generation: metadata.generation }, "conflict");
   }
 
   async applyStep({ verb, catalog, isWatched }: CatalogStep): Promise<void> {

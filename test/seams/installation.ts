@@ -8,7 +8,7 @@ import { startServerProcess, type ServerProcess } from "../support/server-proces
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { makeIssuer, signToken } from "../support/tokens.ts";
 import { preparePod, type Pod } from "./pods.ts";
-import type { Undeclared } from "./contracts.ts";
+import { eventTypes, type Undeclared } from "./contracts.ts";
 import { namespaces, tenants, type Step, type WalkState } from "./walk.ts";
 
 /** Namespace of the installation: its shards and its Lease. */
@@ -30,7 +30,7 @@ export interface Installation {
   readonly token: string;
   readonly absences: readonly Absence[];
   /** Puts the policy where the operator reads it. */
-  writePolicy(withdrawn: WalkState["withdrawn"]): Promise<void>;
+  writePolicy(granted: Granted): Promise<void>;
   /** Lets both pods read these settings, one after the other. `began` returns what is called when the pod has them. */
   setUndeclared(undeclared: Undeclared, began: (pod: number) => () => void): Promise<void>;
   /** Ends a server and starts it again. */
@@ -71,8 +71,8 @@ async function startAll(stops: (() => Promise<void>)[], stop: () => Promise<void
   const pods = [await preparePod("pod-0", environment), await preparePod("pod-1", environment)];
   stops.push(async () => void (await Promise.all(pods.map((pod) => pod.end("SIGKILL")))));
   const policyPath = join(folder.path, "policy.json");
-  const writePolicy = (withdrawn: WalkState["withdrawn"]): Promise<void> => swap(policyPath, policyText(withdrawn));
-  await writePolicy({});
+  const writePolicy = (granted: Granted): Promise<void> => swap(policyPath, policyText(granted));
+  await writePolicy({ withdrawn: {}, catalogs: [] });
   const operator = await prepareOperator(cluster, pods, policyPath);
   stops.push(() => operator.end("SIGKILL"));
   await operator.start();
@@ -174,11 +174,20 @@ async function prepareSettings(folder: string): Promise<PodSettings> {
   return { token: await signToken(issuer, claims), writeSettings };
 }
 
-function policyText(withdrawn: WalkState["withdrawn"]): string {
+/** What the policy depends on. */
+type Granted = Pick<WalkState, "withdrawn" | "catalogs">;
+
+function policyText({ withdrawn, catalogs }: Granted): string {
+  const withheldIn = (namespace: string) =>
+    catalogs.flatMap((one) => (one.namespace === namespace ? (one.withheld ?? []) : []));
   const grants = namespaces.map((namespace) => ({
     namespaces: [namespace],
     tenants: tenants.filter((tenant) => tenant !== withdrawn[namespace]),
     producers: ["*"],
+    // Without the list, every type is granted.
+    ...(withheldIn(namespace).length === 0
+      ? {}
+      : { eventTypes: eventTypes.filter((type) => !withheldIn(namespace).includes(type)) }),
     cidrs: ["127.0.0.0/8"],
     plaintext: true,
   }));

@@ -3,7 +3,7 @@ import { incompatibilities } from "../../crds/event-schema/incompatibilities.ts"
 import { parseSchema } from "../../crds/event-schema/parse-schema.ts";
 import { validateResource } from "../../crds/validate.ts";
 import { random } from "../runtime/metrics/oracle/generated-series.ts";
-import { schemaOf, specOf, type CatalogSlot } from "./catalog-walk.ts";
+import { keepsContested, schemaOf, specOf, type CatalogSlot } from "./catalog-walk.ts";
 import {
   afterStep,
   demandOf,
@@ -39,7 +39,26 @@ test("a walk is the same for the same seed, and another for another", () => {
 });
 
 test("a walk holds every sort of step", () => {
-  expect(new Set(walked(1).steps.map(({ verb }) => verb)).size).toBe(40);
+  expect(new Set(walked(1).steps.map(({ verb }) => verb)).size).toBe(44);
+});
+
+test("a contested type stays with its first catalog, and a catalog without a grant is not edited", () => {
+  const { steps } = walked(9);
+  const states = steps.reduce<readonly WalkState[]>(
+    (all, step) => [...all, afterStep(all.at(-1) ?? startState(), step)],
+    [startState()],
+  );
+  const contested = states.filter(({ hasRival }) => hasRival === true);
+  expect(contested.length).toBeGreaterThan(0);
+  expect(contested.filter(({ catalogs: [first] }) => first === undefined || !keepsContested(first))).toEqual([]);
+  const edited = states.flatMap(({ catalogs }, at) =>
+    catalogs.flatMap(({ withheld, ...before }, index) => {
+      const next = states[at + 1]?.catalogs[index];
+      return withheld === undefined || next === undefined ? [] : [[before, { ...next, withheld: undefined }]];
+    }),
+  );
+  expect(edited.length).toBeGreaterThan(0);
+  expect(edited.filter(([one, other]) => JSON.stringify(one) !== JSON.stringify(other))).toEqual([]);
 });
 
 test("after the mending steps nothing is broken, withdrawn, paused or missing", () => {

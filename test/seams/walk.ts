@@ -3,6 +3,7 @@ import {
   catalogVerbs,
   changedCatalog,
   factsOf,
+  keepsContested,
   mendingCatalog,
   startCatalogs,
   type CatalogSlot,
@@ -64,6 +65,8 @@ export interface WalkState {
   /** The tenant that the policy no longer grants to a namespace. */
   readonly withdrawn: Readonly<Partial<Record<Namespace, Tenant>>>;
   readonly catalogs: readonly CatalogSlot[];
+  /** True while a younger catalog claims a type of the first one. @default false */
+  readonly hasRival?: boolean;
   /** What the settings of the pods make of undeclared types. */
   readonly undeclared: Undeclared;
 }
@@ -99,6 +102,7 @@ export type Step =
   | { readonly verb: SlotVerb; readonly slot: number; readonly next: Slot; readonly makesFirst?: boolean }
   | { readonly verb: "withdraw" | "grant"; readonly namespace: Namespace; readonly tenant: Tenant }
   | { readonly verb: CatalogVerb; readonly catalog: CatalogSlot; readonly isWatched: boolean }
+  | { readonly verb: "contest" | "yield"; readonly hasRival: boolean }
   | { readonly verb: "set_undeclared"; readonly undeclared: Undeclared }
   | { readonly verb: ServerVerb; readonly pod: number };
 
@@ -160,6 +164,10 @@ const weights: readonly (readonly [Step["verb"], number])[] = [
   ["unmark_field", 5],
   ["delete_catalog", 3],
   ["create_catalog", 10],
+  ["withhold_type", 4],
+  ["permit_type", 8],
+  ["contest", 5],
+  ["yield", 2],
   ["set_undeclared", 2],
   ["kill_pod", 1],
   ["restart_pod", 1],
@@ -185,14 +193,23 @@ type Pick = <T>(list: readonly T[]) => T;
 
 function stepOf(verb: Step["verb"], state: WalkState, pick: Pick): Step | undefined {
   if (verb === "withdraw" || verb === "grant") return policyStepOf(verb, state, pick);
+  if (verb === "contest" || verb === "yield") return contestOf(verb, state);
   if (isServerVerb(verb)) return { verb, pod: pick([0, 1]) };
   if (verb === "set_undeclared")
     return { verb, undeclared: pick(undeclaredChoices.filter((one) => one !== state.undeclared)) };
-  if (isCatalogVerb(verb)) {
-    const catalog = changedCatalog(verb, pick(state.catalogs), pick);
-    return catalog === undefined ? undefined : { verb, catalog, isWatched: pick([true, false]) };
-  }
-  return slotStepOf(verb, state, pick);
+  return isCatalogVerb(verb) ? catalogStepOf(verb, state, pick) : slotStepOf(verb, state, pick);
+}
+
+function catalogStepOf(verb: CatalogVerb, { catalogs, hasRival = false }: WalkState, pick: Pick): Step | undefined {
+  const catalog = changedCatalog(verb, pick(catalogs), pick);
+  if (catalog === undefined || (hasRival && catalog.index === 0 && !keepsContested(catalog))) return undefined;
+  return { verb, catalog, isWatched: pick([true, false]) };
+}
+
+function contestOf(verb: "contest" | "yield", { hasRival = false, catalogs }: WalkState): Step | undefined {
+  const [first] = catalogs;
+  const isPossible = verb === "yield" ? hasRival : !hasRival && first !== undefined && keepsContested(first);
+  return isPossible ? { verb, hasRival: verb === "contest" } : undefined;
 }
 
 function policyStepOf(verb: "withdraw" | "grant", { withdrawn }: WalkState, pick: Pick): Step | undefined {
@@ -281,6 +298,7 @@ export function afterStep(state: WalkState, step: Step): WalkState {
     return { ...state, catalogs: state.catalogs.map((one) => (one.index === catalog.index ? catalog : one)) };
   }
   if ("undeclared" in step) return { ...state, undeclared: step.undeclared };
+  if ("hasRival" in step) return { ...state, hasRival: step.hasRival };
   if (step.verb === "withdraw") return { ...state, withdrawn: { ...state.withdrawn, [step.namespace]: step.tenant } };
   if (step.verb !== "grant") return state;
   const { [step.namespace]: _granted, ...withdrawn } = state.withdrawn;
@@ -312,7 +330,8 @@ export function mendingSteps(state: WalkState): readonly Step[] {
   const catalogs = state.catalogs
     .flatMap(mendingCatalog)
     .map(({ verb, next }): Step => ({ verb, catalog: next, isWatched: true }));
-  return [...grants, ...catalogs, ...state.slots.flatMap(mendingOf)];
+  const rival: readonly Step[] = state.hasRival === true ? [{ verb: "yield", hasRival: false }] : [];
+  return [...rival, ...grants, ...catalogs, ...state.slots.flatMap(mendingOf)];
 }
 
 function mendingOf(slot: Slot): readonly Step[] {
@@ -334,6 +353,7 @@ function mendingOf(slot: Slot): readonly Step[] {
 export function stepText(step: Step): string {
   if ("catalog" in step) return `${step.verb}: ${catalogText(step.catalog)}`;
   if ("undeclared" in step) return `${step.verb} ${step.undeclared}`;
+  if ("hasRival" in step) return step.verb;
   if (!("next" in step))
     return "namespace" in step ? `${step.verb} ${step.tenant} in ${step.namespace}` : `${step.verb} ${step.pod}`;
   const {

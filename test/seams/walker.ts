@@ -82,10 +82,11 @@ export class Walker {
     if ("catalog" in step) return this.#applyToCatalog(step);
     if ("pod" in step) return this.#afterRestart(() => this.#installation.restart(step));
     if ("undeclared" in step) return this.#setUndeclared(step.undeclared);
+    if ("hasRival" in step) return this.#contest(step.hasRival);
     const own = this.#partners.all().filter(({ label }) => label.startsWith(`${step.namespace}/`));
     await this.#untilSettled(own);
     this.#partners.policyBegan(step, withdrawn, this.#state);
-    await this.#installation.writePolicy(this.#state.withdrawn);
+    await this.#installation.writePolicy(this.#state);
   }
 
   /** One server at a time is away. */
@@ -105,8 +106,19 @@ export class Walker {
   /** What is published is what the next edit is compared with. */
   async #applyToCatalog(step: Extract<Step, { readonly catalog: unknown }>): Promise<void> {
     const timeline = this.#catalogs.timelines[step.catalog.index];
-    if (step.verb === "break_catalog" && timeline !== undefined) await this.#untilSettled([timeline]);
+    const isPolicy = step.verb === "withhold_type" || step.verb === "permit_type";
+    if ((step.verb === "break_catalog" || isPolicy) && timeline !== undefined) await this.#untilSettled([timeline]);
+    if (isPolicy) {
+      this.#catalogs.policyBegan(step.catalog);
+      return this.#installation.writePolicy(this.#state);
+    }
     await this.#catalogs.applyStep(step);
+  }
+
+  /** The older catalog is in force before another one claims its type. */
+  async #contest(hasRival: boolean): Promise<void> {
+    await this.#untilSettled(this.#catalogs.timelines.slice(0, 1));
+    await this.#catalogs.contest(hasRival);
   }
 
   /** The operator reads the policy now and then: one that changes twice in between could be seen or not. */
