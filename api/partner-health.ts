@@ -1,6 +1,20 @@
 import { Time } from "./documents.ts";
 import { eventTypeStates } from "./events.ts";
-import { constantTrue, count, flag, list, nullable, number, object, ref, text, words, type Static } from "./schema.ts";
+import {
+  constantTrue,
+  count,
+  flag,
+  integer,
+  integerOrNull,
+  list,
+  nullable,
+  number,
+  object,
+  ref,
+  text,
+  words,
+  type Static,
+} from "./schema.ts";
 
 const milliseconds = number(undefined, { minimum: 0 });
 
@@ -43,6 +57,17 @@ export const PartnerRecent = object({
   complete: flag("False if figures of the last 24 hours may be missing"),
 });
 export type PartnerRecent = Static<typeof PartnerRecent>;
+
+export const PartnerFailure = object({
+  event_id: text("Id of the event"),
+  attempt: integer("Number of the attempt, from 1", { minimum: 1 }),
+  at: ref(Time, "Start of the attempt"),
+  status: integerOrNull("HTTP status of the response; null without a response"),
+  reason: text("Code of the failure, as by which events are listed"),
+  detail: nullable(text(), "Why there is no response, as in the history of the event; null with a response"),
+  response_body: nullable(text(), "Start of the recorded body of the response; null without a response"),
+});
+export type PartnerFailure = Static<typeof PartnerFailure>;
 
 /**
  * Why a partner did not get an event.

@@ -1,6 +1,6 @@
 import { Time } from "./documents.ts";
 import { CursorMeta } from "./events.ts";
-import { PartnerHealth, PartnerRecent } from "./partner-health.ts";
+import { PartnerFailure, PartnerHealth, PartnerRecent } from "./partner-health.ts";
 import {
   closedObject,
   constantTrue,
@@ -130,6 +130,11 @@ export type PartnerEndpoint = Static<typeof PartnerEndpoint>;
 
 /** Servers of earlier versions do not report them. */
 const place = {
+  last_failure: nullable(
+    ref(PartnerFailure),
+    "The failed attempt that began last, for the tenants of the token, without pings; ends of deliveries without a " +
+      "request are none. Null if none is known, which covers at least the last 48 hours",
+  ),
   endpoint: ref(PartnerEndpoint, "Where events are sent"),
   managed_by: ref(ConfigurationPlace, "What contains the definition of the partner"),
 };

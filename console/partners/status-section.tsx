@@ -1,11 +1,12 @@
 import type { EventSummary } from "../../api/histories.ts";
+import type { PartnerFailure } from "../../api/partner-health.ts";
 import type { PartnerDetail, PartnerEndpoint, PartnerSummary } from "../../api/partners.ts";
 import type { JSX } from "preact";
 import type { ListPage } from "../api/types.ts";
 import { useRead } from "../api/use-read.ts";
 import { Badge } from "../components/badge.tsx";
 import { Facts } from "../components/data-table.tsx";
-import { formatCount, formatMs, formatShare } from "../components/format.ts";
+import { formatCount, formatMs, formatNumber, formatShare } from "../components/format.ts";
 import { Section } from "../components/page.tsx";
 import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { changedQuery } from "../router/place.ts";
@@ -13,17 +14,18 @@ import { Link } from "../router/router.tsx";
 import { EventLink } from "../webhooks/links.tsx";
 import { adviceOf } from "./advice.ts";
 import { healthKind, healthReason } from "./health-kind.ts";
-import { failedStatuses, latestFailure, newestFirst } from "./latest-failure.ts";
+import { latestFailure } from "./latest-failure.ts";
 import { StepLine } from "./step-line.tsx";
 
 interface StatusProps {
   /** A partner of the list is enough: one that is not applied has no details. */
-  readonly partner: PartnerSummary & Pick<PartnerDetail, "endpoint">;
+  readonly partner: PartnerSummary & Pick<PartnerDetail, "endpoint" | "last_failure">;
 }
 
 /** Whether the partner is well, since when and why not, what to do, and where its events go. */
 export function StatusSection({ partner }: StatusProps): JSX.Element {
   const advice = adviceOf(partner);
+  const { last_failure: failure = null } = partner;
   return (
     <Section title="Health">
       <div class="partner-status">
@@ -32,7 +34,9 @@ export function StatusSection({ partner }: StatusProps): JSX.Element {
           <>
             <p>{advice.text}</p>
             <StepLine step={advice.step} />
-            {failingKinds.has(healthKind(partner)) ? <Failure partner={partner.partner} /> : null}
+            {failure !== null && failingKinds.has(healthKind(partner)) ? (
+              <Failure partner={partner.partner} failure={failure} />
+            ) : null}
             <FailedLinks partner={partner.partner} />
           </>
         )}
@@ -85,27 +89,35 @@ function Figures({ partner }: StatusProps): JSX.Element {
 
 const failingKinds: ReadonlySet<string> = new Set(["failing", "circuit_open"]);
 const everySeconds = 30;
-const eventsMax = 10;
 
-/** Whether the cause of the newest failure is here or at the partner, and where the failed attempts are. */
-function Failure({ partner }: { readonly partner: string }): JSX.Element | null {
-  const lists = failedStatuses.map((status) => useEventsWith(partner, status));
-  const known = lists.filter((list) => list !== undefined);
-  const failure = known.length < lists.length ? undefined : latestFailure(newestFirst(known), partner);
-  if (failure === undefined) return null;
-  const query = changedQuery(new URLSearchParams(), { partner, ...failure.filter });
-  return (
-    <p>
-      Latest failure: {failure.cause}, event <EventLink id={failure.eventId} partner={partner} />. {failure.side}{" "}
-      <Link to={`/events${query}`}>Events with this failure</Link>
-    </p>
-  );
+interface FailureProps {
+  readonly partner: string;
+  readonly failure: PartnerFailure;
 }
 
-/** The newest events whose last attempt to a partner had such a status; undefined while they are read. */
-function useEventsWith(partner: string, status: string): readonly EventSummary[] | undefined {
-  const query = changedQuery(new URLSearchParams({ order: "desc", limit: String(eventsMax) }), { partner, status });
-  return useRead<ListPage<EventSummary>>(`/webhooks/events${query}`, { everySeconds }).data?.data;
+/** Whether the cause of the last failed attempt is here or at the partner, and where the failed attempts are. */
+function Failure({ partner, failure }: FailureProps): JSX.Element {
+  const { cause, side, response, filter } = latestFailure(failure);
+  const query = changedQuery(new URLSearchParams(), { partner, ...filter });
+  // The deliveries that failed so may have ended otherwise since.
+  const same = useRead<ListPage<EventSummary>>(
+    `/webhooks/events${changedQuery(new URLSearchParams({ order: "desc", limit: "1" }), { partner, ...filter })}`,
+    { everySeconds },
+  );
+  return (
+    <>
+      <p>
+        Latest failure <Timestamp at={failure.at} shows="both" />: {cause}, attempt {formatNumber(failure.attempt)} of
+        event <EventLink id={failure.event_id} partner={partner} />. {side}{" "}
+        {(same.data?.data.length ?? 0) === 0 ? null : <Link to={`/events${query}`}>Events with this failure</Link>}
+      </p>
+      {response === "" ? null : (
+        <p>
+          It responded: <code>{response}</code>
+        </p>
+      )}
+    </>
+  );
 }
 
 function FailedLinks({ partner }: { readonly partner: string }): JSX.Element {

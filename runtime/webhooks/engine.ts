@@ -23,6 +23,7 @@ import { createRunningPartners } from "./maintenance/end-removed.ts";
 import { createStreamFill, createStreamWatch, type StreamWatch } from "./maintenance/stream-watch.ts";
 import { ConfiguredPartners, defaultOwnLanesMax } from "./partners/configured-partners.ts";
 import { createEventTypes, type EventTypes } from "./history/event-types.ts";
+import { readLastFailure } from "./history/last-failure.ts";
 import { createPartnerList, type PartnerList } from "./history/partner-list.ts";
 import { createLiveStates, liveStateOf, type LiveState, type LiveStates } from "./live/live-state.ts";
 import { createPartnerDetails, type PartnerDetails } from "./live/partner-details.ts";
@@ -148,6 +149,7 @@ export class WebhookEngine {
       list: this.partnerList,
       live,
       overview: this.partnerOverview,
+      lastFailure: (label, caller) => readLastFailure(this.#context, label, caller),
       configFolder,
     });
     this.pings = createPings({ ...this.#context, list: this.partnerList, router: this.#router, nonce: createNonce() });

@@ -55,9 +55,14 @@ const rolledOutcomes: Readonly<Partial<Record<RowKind, RolledAttempt["outcome"]>
 };
 /** Reasons of ends for which nothing was sent. */
 export const unsentReasons: ReadonlySet<string> = new Set(["backlog_full", "held_expired", "partner_removed"]);
+/** Failures that are kept, one for each tenant and partner. */
+const failuresMax = 65_536;
 /** Rows of one event that are looked through for a repeated record. */
 const repeatsSoughtMax = 64;
 const numberMax = 65_535;
+
+/** Where the record of a failed attempt is: by the key of its event. */
+interface FailedAttempt extends Pick<AttemptRow, "high" | "low" | "tenant" | "partner" | "atMs"> {}
 
 /** Rows in typed arrays. The oldest rows go when there are too many. */
 export class IndexColumns {
@@ -72,6 +77,8 @@ export class IndexColumns {
   readonly rollups = new Rollups();
   /** The number of the type of pings, which has one however many types there are. */
   readonly #pingType = this.types.add(pingType);
+  /** The last failure by tenant and partner, the newest at the end. */
+  readonly #failures = new Map<string, FailedAttempt>();
   #lastSeq = 0;
 
   /** @param rowsMax of each kind, in whole segments. @default 1,000,000 */
@@ -128,11 +135,35 @@ export class IndexColumns {
     if (!isPing) this.#roll(row);
   }
 
-  #roll({ kind, tenant, partner, atMs, durationMs, reason }: AttemptRow): void {
+  /** The failed attempt to a partner that began last, without pings; ends without a request are none. */
+  lastFailed(partner: string, isTenant: (tenant: string) => boolean): FailedAttempt | undefined {
+    let last: FailedAttempt | undefined;
+    for (const failure of this.#failures.values())
+      if (failure.partner === partner && failure.atMs > (last?.atMs ?? 0) && isTenant(failure.tenant)) last = failure;
+    return last;
+  }
+
+  /** The sequence of an event; undefined if its row is gone. */
+  seqOf(key: EventKey): number | undefined {
+    const event = this.#eventOf(key);
+    return event?.columns.seq[event.at];
+  }
+
+  #roll({ kind, tenant, partner, atMs, durationMs, reason, high, low }: AttemptRow): void {
     const outcome = rolledOutcomes[kind];
     if (outcome === undefined) return;
     const isSent = !unsentReasons.has(reason);
     this.rollups.addAttempt({ tenant, partner, atMs, outcome, durationMs: isSent ? durationMs : undefined });
+    if (isSent && outcome !== "delivered") this.#addFailure({ tenant, partner, atMs, high, low });
+  }
+
+  #addFailure(failure: FailedAttempt): void {
+    const key = `${failure.tenant}\n${failure.partner}`;
+    if (failure.atMs < (this.#failures.get(key)?.atMs ?? 0)) return;
+    this.#failures.delete(key);
+    this.#failures.set(key, failure);
+    const [oldest] = this.#failures.keys();
+    if (this.#failures.size > failuresMax && oldest !== undefined) this.#failures.delete(oldest);
   }
 
   /** The newest segment is searched first: an attempt mostly follows its event soon. */

@@ -1,4 +1,6 @@
+import type { PartnerFailure } from "../../../api/partner-health.ts";
 import type { PartnerDetail, PartnerEndpoint } from "../../../api/partners.ts";
+import { orEventsUnavailable } from "../../errors/api-error.ts";
 import type { PartnerAccess } from "../history/history-view.ts";
 import { type PartnerList, seesAll } from "../history/partner-list.ts";
 import type { ConfigFolder, Partner } from "../partners/partner.ts";
@@ -25,23 +27,33 @@ interface PartnerDetailsDeps {
   readonly list: Pick<PartnerList, "find">;
   readonly live: Pick<LiveStates, "of">;
   readonly overview: Pick<PartnerOverview, "withFigures">;
+  /** Reads the failed attempt to a partner that began last; null if none is known. */
+  readonly lastFailure: (label: string, caller: DetailsCaller) => Promise<PartnerFailure | null>;
   /** Folder of the configuration. @default the configuration is in a cluster */
   readonly configFolder?: ConfigFolder | undefined;
 }
 
-export function createPartnerDetails({ list, live, overview, configFolder }: PartnerDetailsDeps): PartnerDetails {
+export function createPartnerDetails({
+  list,
+  live,
+  overview,
+  lastFailure,
+  configFolder,
+}: PartnerDetailsDeps): PartnerDetails {
   return {
     read: async (label, caller) => {
       const { showsInternals = false } = caller;
       const { partner, summary } = await list.find(label, caller);
-      const [view, [current = summary]] = await Promise.all([
+      const [view, [current = summary], failure] = await Promise.all([
         seesAll(partner, caller.tenants) ? live.of(partner) : hiddenView,
         overview.withFigures([summary], caller),
+        orEventsUnavailable(() => lastFailure(label, caller)),
       ]);
       return {
         ...current,
         ...settingsOf(partner),
         live: view,
+        last_failure: failure,
         endpoint: partnerEndpoint(partner.config.endpoint.url, showsInternals),
         managed_by: placeOf(configFolder, label, showsInternals),
       };

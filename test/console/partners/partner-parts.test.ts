@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { DeliverySummary, EventSummary } from "../../../api/histories.ts";
+import type { PartnerFailure } from "../../../api/partner-health.ts";
 import type { PartnerDetail, PartnerSummary } from "../../../api/partners.ts";
 import { sorted } from "../../../console/components/sorted-table.tsx";
 import { adviceOf, checkStep, editStep } from "../../../console/partners/advice.ts";
 import { healthCounts, healthKind, healthReason } from "../../../console/partners/health-kind.ts";
 import { keyUse } from "../../../console/partners/keys-section.tsx";
 import { pingWait } from "../../../console/partners/ping-button.tsx";
-import { latestFailure, newestFirst } from "../../../console/partners/latest-failure.ts";
+import { latestFailure } from "../../../console/partners/latest-failure.ts";
 
 const partner: PartnerSummary = {
   partner: "shop/acme",
@@ -175,57 +175,46 @@ describe("a ping", () => {
 });
 
 describe("the latest failure", () => {
-  const delivery: DeliverySummary = {
-    partner: "shop/acme",
-    state: "in_delivery",
-    reason: null,
+  const failure: PartnerFailure = {
+    event_id: "bad",
+    attempt: 2,
+    at: "2026-03-02T12:00:00.000Z",
     status: null,
-    attempts: 1,
-    waiting: null,
+    reason: "tls",
+    detail: "the TLS handshake failed: DEPTH_ZERO_SELF_SIGNED_CERT",
+    response_body: null,
   };
-  const event = (id: string, change: Partial<DeliverySummary>): EventSummary =>
-    ({ event_id: id, deliveries: [{ ...delivery, ...change }] }) as unknown as EventSummary;
-  const retry = (reason: string) => ({ waiting: { kind: "retry", reason, since: null, until: null } }) as const;
+  const response = (status: number, body: string): PartnerFailure => {
+    return { ...failure, status, reason: `status_${status}`, detail: null, response_body: body };
+  };
 
-  test("is of the newest event that failed, and says whose side it is on", () => {
-    const events = [
-      event("new", { attempts: 0 }),
-      event("expired", { state: "dead", reason: "held_expired", attempts: 3 }),
-      event("fine", { state: "delivered", status: 200 }),
-      event("other", { partner: "shop/other", status: 500 }),
-      event("bad", { status: 503 }),
-      event("worse", { status: 500 }),
-    ];
-    expect(latestFailure(events, "shop/acme")).toMatchObject({
-      eventId: "bad",
-      cause: "HTTP 503",
-      side: expect.stringContaining("at the partner"),
-    });
-    expect(latestFailure(events.slice(0, 3), "shop/acme")).toBeUndefined();
+  test.each<[string, PartnerFailure, string, string, object]>([
+    ["a status", response(503, ""), "HTTP 503", "at the partner", { status: "503" }],
+    ["the status 401", response(401, ""), "HTTP 401", "its keys with those below", { status: "401" }],
+    ["the status 403", response(403, ""), "HTTP 403", "may not allow the addresses", { status: "403" }],
+    ["a certificate", failure, "self-signed", "certificates", { reason: "tls" }],
+    ["the guard", { ...failure, reason: "guard", detail: null }, "guard", "in this installation", { reason: "guard" }],
+    [
+      "a limit",
+      { ...failure, reason: "connect_timeout" },
+      "timed out",
+      "did not respond",
+      { reason: "connect_timeout" },
+    ],
+  ])("of %s says what happened and whose side it is on", (_what, of, cause, side, filter) => {
+    const expected = {
+      cause: expect.stringContaining(cause),
+      side: expect.stringContaining(side),
+      filter,
+      response: "",
+    };
+    expect(latestFailure(of)).toEqual(expected);
+    expect(latestFailure(of).cause).not.toMatch(/\.$/u);
   });
 
-  test("is among older events if newer ones have no attempt, and its filter finds the same failures", () => {
-    const at = (id: string, acceptedAt: string, change: Partial<DeliverySummary>): EventSummary => ({
-      ...event(id, change),
-      accepted_at: acceptedAt,
-    });
-    const late = at("late", "2026-03-02T12:00:00.000Z", { reason: "tls" });
-    const early = at("early", "2026-03-02T11:00:00.000Z", { status: 503 });
-    const newest = newestFirst([[], [early], [late, early]]);
-    expect(newest.map(({ event_id: id }) => id)).toEqual(["late", "early"]);
-    expect(latestFailure(newest, "shop/acme")).toMatchObject({
-      eventId: "late",
-      filter: { reason: "tls" },
-      side: expect.stringContaining("certificates"),
-    });
-    expect(latestFailure([early], "shop/acme")?.filter).toEqual({ status: "503" });
-  });
-
-  test.each([
-    ["connect_timeout", "connect timeout", "did not respond"],
-    ["guard", "guard", "in this installation"],
-  ])("without a response because of %s", (reason, cause, side) => {
-    const failure = latestFailure([event("bad", retry(reason))], "shop/acme");
-    expect(failure).toMatchObject({ cause, side: expect.stringContaining(side) });
+  test("has the first line of the response", () => {
+    const line = '{"error":"IP not on the allow list"}';
+    expect(latestFailure(response(403, `\r\n ${line}\nmore`)).response).toBe(line);
+    expect(latestFailure(response(500, "x".repeat(900))).response).toBe(`${"x".repeat(200)}…`);
   });
 });

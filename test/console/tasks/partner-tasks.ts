@@ -45,7 +45,7 @@ export const partnerTasks: readonly SupportTask[] = [
       const { page } = person;
       await person.sees("failing");
       await person.click(page.locator("main").getByRole("link", { name: failing.partner }).first());
-      await person.sees("Latest failure: connect");
+      await person.sees("Could not connect to the endpoint: the port is closed");
       await person.sees("The endpoint did not respond: the cause is at the partner or on the network to it.");
       await person.sees("http://127.0.0.1:9/hooks/drills?token=***");
     },

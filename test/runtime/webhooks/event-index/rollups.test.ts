@@ -175,6 +175,14 @@ test("pings and repeated records are not counted", () => {
     [`acme default/one ${startMs} attempts`]: 1,
     [`acme default/one ${startMs} failed`]: 1,
   });
+  const lastOf = (tenant: string) => columns.lastFailed("default/one", (one) => one === tenant);
+  expect(lastOf("acme")).toBeUndefined();
+  columns.addAttempt({ ...row, kind: "retry", reason: "tls", status: 0, attempt: 3, atMs: startMs + 9 });
+  columns.addAttempt({ ...row, kind: "retry", reason: "dns", status: 0, attempt: 2, atMs: startMs + 5 });
+  columns.addAttempt({ ...row, kind: "dead", reason: "held_expired", attempt: 4, atMs: startMs + 20 });
+  expect(lastOf("acme")).toMatchObject({ high: 1, low: 7, atMs: startMs + 9 });
+  expect(columns.seqOf({ high: 1, low: 7 })).toBe(1);
+  expect(lastOf("other")).toBeUndefined();
 });
 
 test("figures may be missing while there is no index", async () => {

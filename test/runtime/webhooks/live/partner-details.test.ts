@@ -24,7 +24,12 @@ test.each<[string, readonly string[], readonly string[], boolean]>([
     notApplied: () => new Map(),
   });
   const overview = { withFigures: async <Summary>(summaries: readonly Summary[]) => summaries };
-  const details = createPartnerDetails({ list, live: { of: async () => liveViewOf(live, true, 5_000) }, overview });
+  const details = createPartnerDetails({
+    list,
+    live: { of: async () => liveViewOf(live, true, 5_000) },
+    overview,
+    lastFailure: async () => null,
+  });
   const { live: shown } = await details.read(partner.label, { tenants });
   expect(shown.hidden).toBe(!isShown);
   const { known, breaker, backlog, in_flight: inFlight, as_of: asOf, oldest_due_at: oldest } = shown;
@@ -50,6 +55,7 @@ describe("the place of a partner", () => {
       list,
       live: { of: async () => liveViewOf(live, true, 5_000) },
       overview,
+      lastFailure: async () => null,
       configFolder,
     }).read(partner.label, { tenants: [all], showsInternals });
 
