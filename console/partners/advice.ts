@@ -1,6 +1,6 @@
 import type { PartnerDetail } from "../../api/partners.ts";
 import { missingSecret } from "../components/format.ts";
-import { healthKind } from "./health-kind.ts";
+import { healthKind, isHalfOpen } from "./health-kind.ts";
 
 /** What to do about a partner, and the command that does it. */
 export interface Advice {
@@ -46,6 +46,10 @@ const unprobed =
   "Look at the failed deliveries, then fix the endpoint or its URL. No delivery is waiting, so the circuit breaker " +
   "stays open until the next event or a ping: send a ping to close it.";
 
+const halfOpen =
+  "Look at the failed deliveries, then fix the endpoint or its URL. The circuit breaker lets the next attempt " +
+  "through, and no delivery is waiting: send a ping to close it.";
+
 function editText({ state, reason }: Facts, kind: string): string | undefined {
   const hold = kind === "held" && state === "active" ? "keyless" : (reason ?? "");
   const edit = kind === "held" && Object.hasOwn(holdEdits, hold) ? holdEdits[hold] : undefined;
@@ -55,7 +59,8 @@ function editText({ state, reason }: Facts, kind: string): string | undefined {
 /** Advice for the health of a partner; undefined if it is healthy and its definition is applied. */
 export function adviceOf(partner: Facts): Advice | undefined {
   const kind = healthKind(partner);
-  if (kind === "circuit_open" && partner.backlog === 0) return withStep(unprobed, pingStep(partner));
+  if (kind === "circuit_open" && partner.backlog === 0)
+    return withStep(isHalfOpen(partner) ? halfOpen : unprobed, pingStep(partner));
   const text = editText(partner, kind);
   if (text !== undefined) return withStep(text, stepFor(partner, kind));
   if (partner.rejected === null || partner.rejected === undefined) return undefined;
@@ -105,12 +110,18 @@ function pingStep({ partner, managed_by: place }: Place): Step {
   return { label: "This sends a ping, as the button below does:", text };
 }
 
-/** The command about the Secret that a partner lacks; undefined without one, and for a folder. */
+/** What supplies the Secret that a partner lacks; undefined without one, and for a folder that is not shown. */
 function secretStep({ missing, managed_by: place }: Facts): Step | undefined {
   const secret = missingSecret(missing ?? "");
-  if (secret === undefined || place?.source === "folder") return undefined;
+  if (secret === undefined) return undefined;
+  const lacksSecret = secret.fault === "SecretNotFound";
+  if (place?.source === "folder") {
+    const what = lacksSecret ? `The Secret ${secret.name}` : `A key of the Secret ${secret.name}`;
+    const label = `${what} is missing. Add it to a file of this folder:`;
+    return place.folder === null ? undefined : { label, text: place.folder };
+  }
   const [namespace = "", name = ""] = secret.name.split("/", 2);
-  return secret.fault === "SecretNotFound"
+  return lacksSecret
     ? {
         label: "This creates the Secret; replace KEY and FILE:",
         text: `kubectl create secret generic ${name} -n ${namespace} --from-file=KEY=FILE`,

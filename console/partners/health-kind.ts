@@ -1,5 +1,5 @@
 import type { PartnerHealth } from "../../api/partner-health.ts";
-import type { PartnerSummary } from "../../api/partners.ts";
+import type { PartnerDetail, PartnerLive, PartnerSummary } from "../../api/partners.ts";
 import { stateReasons } from "./state-reasons.ts";
 
 /** The most severe first. */
@@ -22,6 +22,17 @@ export function healthRank(kind: string): number {
 /** Health, or the state for a server of an earlier version, which reports no health. */
 export function healthKind({ health, state }: Pick<PartnerSummary, "health" | "state">): string {
   return health?.kind ?? state;
+}
+
+/** Whether the circuit breaker of a partner lets its next attempt through: the time of the pause is over. */
+export function isHalfOpen({ health }: Pick<PartnerSummary, "health">): boolean {
+  return health?.kind === "circuit_open" && health.until === null;
+}
+
+/** State of the circuit breaker as the health has it, or else as the pod that delivers to the partner has it. */
+export function breakerOf(partner: Pick<PartnerDetail, "health" | "live">): PartnerLive["breaker"] {
+  if (partner.health?.kind !== "circuit_open") return partner.live.breaker;
+  return isHalfOpen(partner) ? "half_open" : "open";
 }
 
 /** Why a partner is not healthy, and why its last edit is rejected; empty if it is healthy. */

@@ -4,25 +4,27 @@ import { Badge } from "../components/badge.tsx";
 import { formatNumber, formatSeconds } from "../components/format.ts";
 import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { Section } from "../components/page.tsx";
+import { breakerOf, healthKind } from "./health-kind.ts";
 
 /** What the pod that delivers to the partner knows now. */
 export function LiveSection({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
   const { live, state, delivery } = partner;
+  const breaker = breakerOf(partner);
   return (
     <Section title="Now" lead={liveLead(partner)}>
       <div class="cards dense">
         <Card title="State" figure={<Badge state={state} />} />
         <Card
           title="Circuit breaker"
-          figure={live.breaker === null ? "–" : <Badge state={live.breaker} />}
-          note={live.breaker_until === null ? "" : <Until at={live.breaker_until} />}
+          figure={breaker === null ? "–" : <Badge state={breaker} />}
+          note={breaker === "half_open" ? "the next attempt is let through" : <Until at={live.breaker_until} />}
         />
         <Card title="Waiting" figure={formatNumber(live.backlog)} note={limitOf(delivery.max_backlog)} />
         <Card title="In flight" figure={formatNumber(live.in_flight)} note={limitOf(delivery.max_in_flight)} />
         <Card
           title="Oldest due"
           figure={<Timestamp at={live.oldest_due_at} shows="age" />}
-          note={live.oldest_due_at === null && (live.backlog ?? 0) > 0 ? "none is due now" : ""}
+          note={live.oldest_due_at === null && (live.backlog ?? 0) > 0 ? undueNote(partner) : ""}
         />
       </div>
     </Section>
@@ -39,12 +41,20 @@ function liveLead({ live }: PartnerDetail): string | undefined {
     : `The pod that delivers to this partner does not respond. These figures are ${formatSeconds(age)} old.`;
 }
 
+const stoppedKinds: ReadonlySet<string> = new Set(["held", "paused", "disabled"]);
+
+/** Why none of the waiting deliveries is due. */
+export function undueNote(partner: Pick<PartnerDetail, "health" | "state">): string {
+  const kind = healthKind(partner);
+  return stoppedKinds.has(kind) ? `none while the partner is ${kind}` : "none is due now";
+}
+
 function limitOf(limit: number | null): string {
   return limit === null ? "" : `limit ${formatNumber(limit)}`;
 }
 
-function Until({ at }: { readonly at: string }): JSX.Element {
-  return (
+function Until({ at }: { readonly at: string | null }): JSX.Element | null {
+  return at === null ? null : (
     <>
       next try <Countdown to={at} />
     </>

@@ -4,9 +4,9 @@ import { useState } from "preact/hooks";
 import { mayUse, useSession } from "../api/session-context.ts";
 import { useSend } from "../api/use-send.ts";
 import { useAnnounce } from "../components/announcer.tsx";
-import { Countdown } from "../components/timestamp.tsx";
+import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { ProblemNotice } from "../components/problem-notice.tsx";
-import { healthKind } from "./health-kind.ts";
+import { healthKind, isHalfOpen } from "./health-kind.ts";
 import { pathTo } from "../router/place.ts";
 import { EventLink } from "../webhooks/links.tsx";
 
@@ -55,13 +55,16 @@ export function PingButton({ partner }: { readonly partner: PartnerDetail }): JS
 
 function PingFate({ partner }: { readonly partner: PartnerDetail }): JSX.Element {
   const { kind, until = null } = partner.health ?? {};
+  if (isHalfOpen(partner))
+    return <>The circuit breaker lets it through as the next attempt. Its page shows the attempt.</>;
   return (
     <>
       {pingWait(partner) ?? "Its page shows the attempt."}
       {kind !== "circuit_open" || until === null ? null : (
         <>
           {" "}
-          The next attempt is <Countdown to={until} over="due now" />.
+          The next attempt is <Countdown to={until} over="due now" /> (<Timestamp at={until} />
+          ).
         </>
       )}
     </>

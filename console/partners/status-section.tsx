@@ -13,7 +13,7 @@ import { changedQuery } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 import { EventLink } from "../webhooks/links.tsx";
 import { adviceOf } from "./advice.ts";
-import { healthKind, healthReason } from "./health-kind.ts";
+import { healthKind, healthReason, isHalfOpen } from "./health-kind.ts";
 import { latestFailure } from "./latest-failure.ts";
 import { StepLine } from "./step-line.tsx";
 
@@ -51,7 +51,7 @@ function StatusHead({ partner }: StatusProps): JSX.Element {
   const { since = null, until = null } = partner.health ?? {};
   return (
     <p class="partner-status-head">
-      <Badge state={healthKind(partner)} />
+      <Badge state={isHalfOpen(partner) ? "half_open" : healthKind(partner)} />
       {reason === "" ? null : <span>{reason}</span>}
       {since === null ? null : (
         <span class="quiet">

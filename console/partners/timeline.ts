@@ -22,7 +22,7 @@ const starts: Readonly<Record<string, string>> = {
 
 /** What the runtime knows of a partner, the latest first. Conditions of the resource are with kubectl. */
 export function timelineOf(
-  { keys, live, state, reason, health }: PartnerDetail,
+  { keys, live, health }: PartnerDetail,
   counts: readonly DeadLetterCount[],
 ): readonly TimelineItem[] {
   const items: TimelineItem[] = keys.flatMap(({ id, not_after: at }) =>
@@ -33,8 +33,8 @@ export function timelineOf(
   };
   if (health !== undefined && Object.hasOwn(starts, health.kind))
     add(health.since, health.kind, starts[health.kind] ?? "");
-  add(live.breaker_until, live.breaker ?? "open", "The circuit breaker lets an attempt through");
-  add(live.as_of, state, `State: ${formatWord(state)}${reason === null ? "" : `: ${formatWord(reason)}`}`);
+  if (live.backlog !== 0)
+    add(live.breaker_until, live.breaker ?? "open", "The circuit breaker lets a waiting delivery through");
   add(live.oldest_due_at, "late", "The oldest waiting delivery was due");
   for (const count of counts) {
     const why = formatWord(count.reason);

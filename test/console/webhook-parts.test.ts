@@ -159,14 +159,12 @@ test("a timeline has the latest first", () => {
     oldest_at: attempt.at,
     newest_at: attempt.at,
   };
-  expect(timelineOf(partner, [count]).map(({ state }) => state)).toEqual([
-    "key",
-    "open",
-    "active",
-    "dead",
-    "dead",
-    "late",
-  ]);
+  expect(timelineOf(partner, [count]).map(({ state }) => state)).toEqual(["key", "open", "dead", "dead", "late"]);
+});
+
+test("a timeline has no probe of a circuit breaker if nothing waits for it", () => {
+  const idle = { ...partner, live: { ...partner.live, backlog: 0 } };
+  expect(timelineOf(idle, []).map(({ state }) => state)).toEqual(["key", "late"]);
 });
 
 test("a timeline has since when the circuit breaker is open", () => {

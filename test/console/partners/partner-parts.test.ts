@@ -3,8 +3,15 @@ import type { PartnerFailure } from "../../../api/partner-health.ts";
 import type { PartnerDetail, PartnerSummary } from "../../../api/partners.ts";
 import { sorted } from "../../../console/components/sorted-table.tsx";
 import { adviceOf, checkStep, editStep } from "../../../console/partners/advice.ts";
-import { healthCounts, healthKind, healthReason } from "../../../console/partners/health-kind.ts";
+import {
+  breakerOf,
+  healthCounts,
+  healthKind,
+  healthReason,
+  isHalfOpen,
+} from "../../../console/partners/health-kind.ts";
 import { keyUse } from "../../../console/partners/keys-section.tsx";
+import { undueNote } from "../../../console/partners/live-section.tsx";
 import { pingWait } from "../../../console/partners/ping-button.tsx";
 import { latestFailure } from "../../../console/partners/latest-failure.ts";
 
@@ -55,6 +62,23 @@ describe("the health of partners", () => {
   });
 });
 
+describe("the circuit breaker on the page of a partner", () => {
+  const live = { breaker: "half_open" } as unknown as PartnerDetail["live"];
+  const open = { ...healthy, kind: "circuit_open", until: "2026-03-02T12:00:00.000Z" } as const;
+
+  test("is as its health has it", () => {
+    expect(breakerOf({ live, health: open })).toBe("open");
+    expect(breakerOf({ live: { ...live, breaker: "open" }, health: { ...open, until: null } })).toBe("half_open");
+    expect(breakerOf({ live: { ...live, breaker: "closed" }, health: healthy })).toBe("closed");
+    expect([{ health: open }, { health: { ...open, until: null } }].map(isHalfOpen)).toEqual([false, true]);
+  });
+
+  test("does not make deliveries due that a held partner keeps waiting", () => {
+    expect(undueNote({ ...partner, state: "held" })).toBe("none while the partner is held");
+    expect(undueNote({ ...partner, health: healthy })).toBe("none is due now");
+  });
+});
+
 describe("what to do about a partner", () => {
   const cluster = { source: "kubernetes", folder: null } as const;
   const folder = {
@@ -91,6 +115,9 @@ describe("what to do about a partner", () => {
     expect(adviceFor({ health: open, backlog: 0, managed_by: folder })?.step?.text).toBe(
       "npx heliograph partners ping shop/acme --wait",
     );
+    const ending = { ...open, until: "2026-03-02T12:00:00.000Z" };
+    expect(adviceFor({ health: ending, backlog: 0 })?.text).toContain("stays open until the next event or a ping");
+    expect(adviceFor({ health: open, backlog: 0 })?.text).toContain("lets the next attempt through");
     for (const backlog of [3, null])
       expect(adviceFor({ health: open, backlog })?.step?.text).toBe("kubectl edit webhookpartner acme -n shop");
   });
@@ -115,6 +142,15 @@ describe("what to do about a partner", () => {
     );
     expect(stepFor("SecretKeyMissing: keys/acme")).toBe("kubectl describe secret acme -n keys");
     expect(stepFor("PolicyNotFound: keys/acme")).toBe("kubectl describe webhookpartner acme -n shop");
+  });
+
+  test("names the folder that lacks a Secret", () => {
+    const stepFor = (missing: string) => adviceFor({ state: "held", missing, managed_by: folder })?.step;
+    expect(stepFor("SecretNotFound: keys/acme")).toEqual({
+      label: "The Secret keys/acme is missing. Add it to a file of this folder:",
+      text: folder.folder,
+    });
+    expect(stepFor("SecretKeyMissing: keys/acme")?.label).toContain("A key of the Secret keys/acme is missing.");
   });
 
   test("says what ends a hold if nothing is missing", () => {
