@@ -76,7 +76,7 @@ function NeedList({ needs }: { readonly needs: readonly Need[] }): JSX.Element {
   return (
     <>
       <ul class="plain needs">
-        {needs.slice(0, needsShownMax).map(({ key, state, subject, reason, since, until, to }) => (
+        {needs.slice(0, needsShownMax).map(({ key, state, subject, reason, since, isAfter = false, until, to }) => (
           <li key={key}>
             <Badge state={state} />
             <span>
@@ -87,7 +87,10 @@ function NeedList({ needs }: { readonly needs: readonly Need[] }): JSX.Element {
                 </>
               )}
             </span>
-            <span class="quiet">{since === null ? "" : <Timestamp at={since} shows="age" />}</span>
+            <span class="quiet">
+              {isAfter && since !== null ? "at most " : ""}
+              {since === null ? "" : <Timestamp at={since} shows="age" />}
+            </span>
           </li>
         ))}
       </ul>

@@ -17,6 +17,8 @@ export interface Need {
   readonly reason: string;
   /** ISO 8601, in the future for what is about to happen; null if unknown. */
   readonly since: string | null;
+  /** True if it began after that time, and the exact time is unknown. @default false */
+  readonly isAfter?: boolean;
   /** ISO 8601, the earliest time at which it ends. @default unknown */
   readonly until?: string;
   /** Where it can be solved. */
@@ -174,7 +176,7 @@ export function isBurningFast({ status }: Slo): boolean {
   return status === "critical" || status === "increasing";
 }
 
-/** Objectives whose error budget is spent too fast. @param since since when, by the path of the objective */
+/** Objectives whose error budget is spent too fast. @param since after which time, by the path of the objective */
 export function objectiveNeeds(
   objectives: readonly Slo[],
   since: ReadonlyMap<string, string> = new Map(),
@@ -185,6 +187,7 @@ export function objectiveNeeds(
     subject: `${objective.title ?? objective.name} (${objective.tenant})`,
     reason: budgetText(budgetLeft(objective)),
     since: since.get(objectivePath(objective, new URLSearchParams())) ?? null,
+    isAfter: true,
     to: objectivePath(objective, new URLSearchParams()),
   }));
 }

@@ -8,7 +8,7 @@ import { mayUse, useSession } from "../api/session-context.ts";
 import type { ListPage } from "../api/types.ts";
 import { type ReadState, useRead } from "../api/use-read.ts";
 import { useNow } from "../components/timestamp.tsx";
-import { fallingSince, historyPath, objectivePath, worstFirst } from "../objectives/objective-view.ts";
+import { burnOnset, historyPath, objectivePath, worstFirst } from "../objectives/objective-view.ts";
 import { type Objectives, useObjectives } from "../objectives/use-objectives.ts";
 import { changedQuery, pathTo } from "../router/place.ts";
 import { twoDays } from "./delivery-day.ts";
@@ -109,8 +109,8 @@ function hasFailed({ data, problem }: ReadState<unknown>): boolean {
 }
 
 /**
- * Since when the budgets of the first burning objectives fall, by the path of the objective. A failed read leaves the
- * age out; the page of the objective says why.
+ * After which time the budgets of the first burning objectives began to burn, by the path of the objective. A failed
+ * read leaves the age out; the page of the objective says why.
  */
 function useBurningSince(slos: readonly Slo[] | undefined): ReadonlyMap<string, string> {
   const [first, second, third] = useMemo(() => worstFirst((slos ?? []).filter(isBurningFast)), [slos]);
@@ -126,7 +126,7 @@ function useSince(objective: Slo | undefined): readonly [path: string, since: st
   const { data, isStale } = useRead<SloHistoryAnswer>(
     objective === undefined ? undefined : historyPath(objective, none),
   );
-  const since = data === undefined || isStale ? undefined : fallingSince(data.data);
+  const since = data === undefined || isStale ? undefined : burnOnset(data)?.from;
   return objective === undefined || since === undefined ? undefined : [objectivePath(objective, none), since];
 }
 

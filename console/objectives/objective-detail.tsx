@@ -17,8 +17,8 @@ import {
   badEventsText,
   budgetLeft,
   burnDown,
+  burnOnset,
   explorerPath,
-  fallingSince,
   formatSli,
   historyPath,
   isBurning,
@@ -94,7 +94,7 @@ interface ReasonsProps {
 /** Why the budget burns, and since when. */
 function Reasons({ objective, history }: ReasonsProps): JSX.Element {
   const reasons = burnReasons(objective);
-  const since = history === undefined ? undefined : fallingSince(history.data);
+  const onset = history === undefined ? undefined : burnOnset(history);
   const tone = objective.status === "critical" ? "bad" : objective.status === "ok" ? "good" : "warn";
   return (
     <div class={`notice ${tone}`}>
@@ -102,10 +102,10 @@ function Reasons({ objective, history }: ReasonsProps): JSX.Element {
       {reasons.slice(1).map((reason) => (
         <p key={reason}>{reason}</p>
       ))}
-      {since === undefined || reasons.length === 0 ? null : (
+      {onset === undefined || reasons.length === 0 ? null : (
         <p>
-          The budget has been falling since <Timestamp at={since} shows="both" />, to within{" "}
-          {formatSeconds(history?.meta.step_seconds ?? 0)}.
+          The budget began to burn between <Timestamp at={onset.from} shows="both" /> and{" "}
+          <Timestamp at={onset.to} shows="both" />.
         </p>
       )}
     </div>

@@ -8,6 +8,8 @@ import { secondsOf } from "../explorer/explorer-query.ts";
 /** Parameters that narrow objectives, in the address and in the API. */
 export const objectiveParameters = ["domain", "region", "tenant", "environment"] as const;
 
+const dayMs = 86_400_000;
+
 /** The share of its error budget that an objective still has: 1 is all, below 0 is overspent. Undefined: unknown. */
 export function budgetLeft({ error_budget: { total, remaining } }: Pick<Slo, "error_budget">): number | undefined {
   return remaining === undefined || total <= 0 ? undefined : remaining / total;
@@ -81,16 +83,32 @@ export function isBurning({ factor, long, short }: Tier): boolean {
   return (long.rate ?? 0) > factor && (short.rate ?? 0) > factor;
 }
 
+/** The time range within which something began. */
+export interface Onset {
+  readonly from: string;
+  readonly to: string;
+}
+
 /**
- * When the budget began to fall: the last point of a history before it fell without a pause until now. Undefined if it
- * does not fall. As exact as the distance of the points.
+ * When the budget began to burn: the first of the latest points between which it fell, each time by more than a burn
+ * rate of 1 spends, and the point after it. Undefined if it did not fall so between the last two points. Errors within
+ * the objective let a budget fall slowly all the time, so a smaller fall is none.
  */
-export function fallingSince(data: SloHistoryAnswer["data"]): string | undefined {
-  const known = data.flatMap(({ at, remaining }) => (remaining === null ? [] : [{ at, remaining }]));
-  let index = known.length - 1;
-  const falls = (at: number): boolean => (known[at]?.remaining ?? 0) < (known[at - 1]?.remaining ?? 0);
-  while (index > 0 && falls(index)) index -= 1;
-  return index === known.length - 1 ? undefined : known[index]?.at;
+export function burnOnset({
+  data,
+  meta: { objective, window_days: days },
+}: Pick<SloHistoryAnswer, "data" | "meta">): Onset | undefined {
+  const known = data.flatMap(({ at, remaining }) =>
+    remaining === null ? [] : [{ at, ms: Date.parse(at), remaining }],
+  );
+  const perMs = (1 - objective) / (days * dayMs);
+  const burns = known.map((point, index) => {
+    const before = known[index - 1];
+    return before !== undefined && before.remaining - point.remaining > perMs * (point.ms - before.ms);
+  });
+  const first = burns.lastIndexOf(false);
+  const [from, to] = [known[first], known[first + 1]];
+  return from === undefined || to === undefined ? undefined : { from: from.at, to: to.at };
 }
 
 /** The Explorer with the metric of an objective over a duration such as `3d`, by region if it has several. */

@@ -7,8 +7,8 @@ import {
   budgetLeft,
   budgetTone,
   burnDown,
+  burnOnset,
   explorerPath,
-  fallingSince,
   objectivePath,
   objectiveWindow,
   pointsText,
@@ -206,18 +206,33 @@ describe("a list of objectives", () => {
   });
 });
 
-describe("a budget has been falling", () => {
-  const points = (...remaining: readonly (number | null)[]) =>
-    remaining.map((value, index) => ({ at: `2026-01-0${index + 1}T00:00:00.000Z`, sli: null, remaining: value }));
+describe("a budget began to burn", () => {
+  // Points every 8 hours of a window of 30 days: a burn rate of 1 spends 1/90 of the budget from point to point.
+  const meta = { objective: 0.999, window_days: 30 } as SloHistoryAnswer["meta"];
+  const startMs = Date.parse("2026-01-01T00:00:00.000Z");
+  const at = (index: number): string => new Date(startMs + index * 28_800_000).toISOString();
+  const history = (...left: readonly (number | null)[]) => ({
+    data: left.map((share, index) => ({
+      at: at(index),
+      sli: null,
+      remaining: share === null ? null : share * 0.001,
+    })),
+    meta,
+  });
 
   test.each([
-    ["since the point before the first fall", [5, 6, 4, 3], "2026-01-02T00:00:00.000Z"],
-    ["over gaps", [6, 4, null, 3], "2026-01-01T00:00:00.000Z"],
-    ["at no time, when it rises", [3, 2, 4], undefined],
-    ["at no time, when it stays", [3, 2, 2], undefined],
+    ["between the last slow fall and the first fast one", [0.90005, 0.90003, 0.90001, -1.98], [2, 3]],
+    ["before later fast falls", [0.9, 0.9, 0.5, 0.1, -0.3], [1, 2]],
+    ["after a pause", [0.9, 0.5, 0.499, 0.1], [2, 3]],
+    ["over gaps", [0.9, 0.89, null, 0.3], [1, 3]],
+    ["at no time, with a burn rate of less than 1", [0.9, 0.89, 0.88], undefined],
+    ["at no time, when it rises", [0.9, 0.2, 0.4], undefined],
+    ["at no time, when it stays", [0.9, 0.2, 0.2], undefined],
     ["at no time, without events", [null, null], undefined],
-  ])("%s", (_name, remaining, since) => {
-    expect(fallingSince(points(...remaining))).toBe(since);
+  ])("%s", (_name, left, points) => {
+    const [from, to] = points ?? [];
+    const onset = from === undefined || to === undefined ? undefined : { from: at(from), to: at(to) };
+    expect(burnOnset(history(...left))).toEqual(onset);
   });
 });
 
