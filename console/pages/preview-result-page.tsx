@@ -107,8 +107,8 @@ function ResourceEffect({ resources }: { readonly resources: PreviewedResources 
           columns={[
             { header: "Object", cell: ({ object }) => object },
             { header: "Field", cell: ({ field }) => <code>{field}</code>, isInCard: true },
-            { header: "Before", cell: ({ before }) => <Value text={before} />, isInCard: true },
-            { header: "After", cell: ({ after }) => <Value text={after} />, isInCard: true },
+            { header: "Before", cell: (row) => <Value {...{ row }} side="before" />, isInCard: true },
+            { header: "After", cell: (row) => <Value {...{ row }} side="after" />, isInCard: true },
           ]}
         />
       )}
@@ -183,7 +183,23 @@ function objectRows({ added, removed, refused }: PreviewedResources): readonly O
   ];
 }
 
-/** Values of headers and addresses, and those of before for some tokens, are not shown by the server. */
-function Value({ text }: { readonly text: string | undefined }): JSX.Element {
-  return text === undefined ? <span class="quiet">not shown</span> : <code>{text}</code>;
+type FieldChange = PreviewedResources["changed"][number]["fields"][number];
+
+interface ValueProps {
+  readonly row: FieldChange;
+  readonly side: "before" | "after";
+}
+
+function Value({ row, side }: ValueProps): JSX.Element {
+  return row[side] === undefined ? <span class="quiet">{absentText(row, side)}</span> : <code>{row[side]}</code>;
+}
+
+/**
+ * Why a value is absent. Values of headers and addresses, and those of before for some tokens, are hidden by the
+ * server. Servers of earlier versions do not list what they hide.
+ */
+export function absentText({ field, before, after, hidden }: FieldChange, side: "before" | "after"): string {
+  if (hidden?.includes(side) ?? (before === undefined && after === undefined)) return "hidden";
+  const isEntry = field.endsWith("]");
+  return isEntry && side === "after" ? "removed" : "not set";
 }

@@ -1,6 +1,6 @@
 import type { PreviewedResources } from "../../api/previews.ts";
 import { canonicalJson } from "../../crds/compile/canonical-json.ts";
-import type { EventTypeConfig, PayloadConfig, RuntimeConfig } from "../../crds/config.ts";
+import type { CatalogConfig, EventTypeConfig, PayloadConfig, RuntimeConfig } from "../../crds/config.ts";
 import { sensitiveFields } from "../../crds/declared-types.ts";
 import { partsOf, type ConfigPart } from "../../crds/part.ts";
 import { withClasses } from "../webhooks/events/payload-selection.ts";
@@ -105,7 +105,7 @@ function flattened(config: ConfigPart["config"]): Flattened {
     ...rest
   } = config;
   const found: Flattened = { fields: new Map(), within: new Map(), entries: new Set() };
-  walk({ path: "", within: [] }, rest, found);
+  walk({ path: "", within: [] }, "stores" in rest ? withoutCopies(rest) : rest, found);
   return found;
 }
 
@@ -113,6 +113,11 @@ function flattened(config: ConfigPart["config"]): Flattened {
 const unseen = new Set(["material", "tls", "secret", "auth", "lastGoodSinceMs"]);
 /** Fields of a schema and its examples are named by their author. */
 const inSchema = /^types\[[^\]]*\]\.versions\[[^\]]*\]\./u;
+
+/** Objectives are members of the catalog; those of its metrics are copies. */
+function withoutCopies({ metrics, ...catalog }: Pick<CatalogConfig, "metrics">): object {
+  return { ...catalog, metrics: metrics.map(({ slos: _copies, ...metric }) => metric) };
+}
 
 function walk({ path, within }: { path: string; within: readonly string[] }, value: unknown, found: Flattened): void {
   const members = membersOf(path, value);

@@ -1,5 +1,5 @@
 import { selectionOf } from "../../console/pages/dead-letters-page.tsx";
-import { othersOf } from "../../console/pages/preview-result-page.tsx";
+import { absentText, othersOf } from "../../console/pages/preview-result-page.tsx";
 import type { AttemptHistory } from "../../api/histories.ts";
 import type { PartnerDetail } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
@@ -240,4 +240,14 @@ test("objects that an edit does not name are among the unchanged ones, unless th
   expect(othersOf({ ...stays, unnamed: names, removed: [] })).toBe("18 unchanged, of which the edit does not name 2.");
   expect(othersOf({ ...stays, unnamed: names, removed: names })).toBe("18 unchanged.");
   expect(othersOf({ ...stays, unchanged: 0, unnamed: names, removed: [] })).toBe("2 not in the edit.");
+});
+
+test.each([
+  ["of an entry that the edit removes", { field: "metrics[lag]", before: "{}" }, "after", "removed"],
+  ["of an entry that the edit adds", { field: "metrics[lag]", after: "{}" }, "before", "not set"],
+  ["of a field that the edit unsets", { field: "retry.jitter", before: "1" }, "after", "not set"],
+  ["that the server lists as hidden", { field: "x", after: "1", hidden: ["before" as const] }, "before", "hidden"],
+  ["that a server of an earlier version hides", { field: "headers.x" }, "before", "hidden"],
+] as const)("the preview states why a value is absent %s", (_title, change, side, text) => {
+  expect(absentText({ ...change } as Parameters<typeof absentText>[0], side)).toBe(text);
 });

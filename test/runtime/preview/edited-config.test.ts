@@ -114,6 +114,18 @@ test("a store that is removed is one field, without its address", () => {
   expect(change?.fields[0]?.before).not.toContain("http:");
 });
 
+test("an objective that changes is one field of the catalog, not of its metric as well", () => {
+  const [name = ""] = exampleCatalog.slos.map((slo) => slo.name);
+  const raised = <Slo extends { readonly name: string }>(slos: readonly Slo[]): readonly Slo[] =>
+    slos.map((slo) => (slo.name === name ? { ...slo, objective: 0.5 } : slo));
+  const metrics = exampleCatalog.metrics.map((metric) => ({ ...metric, slos: raised(metric.slos) }));
+  const edited = { ...exampleCatalog, metrics, slos: raised(exampleCatalog.slos) };
+  const [change] = resourceChanges({ ...base, catalogs: [exampleCatalog] }, { ...base, catalogs: [edited] }).changed;
+  expect(change?.fields).toEqual([
+    { field: `slos[${name}].objective`, before: expect.any(String) as string, after: "0.5" },
+  ]);
+});
+
 test("another reference to a Secret is a change", () => {
   const { config } = edit(partner("one", { secret: "another" }));
   expect(resourceChanges(base, config).changed).toEqual([
