@@ -55,16 +55,25 @@ export interface CatalogSummaryRow {
   readonly checkedAt: string | undefined;
 }
 
+/** The message of a metric from the start until its first check. */
+const firstCheckDue = "not compared yet";
+
+/** Until its first check a metric is not checked, rather than unknown. */
+export function statusOf({ status, message }: Pick<CatalogCheck, "status" | "message">): Status {
+  return status === "Unknown" && message === firstCheckDue ? "NotChecked" : status;
+}
+
 /** One row for each catalog, by name. */
 export function catalogSummary(checks: Iterable<CatalogCheck>): readonly CatalogSummaryRow[] {
   return [...Map.groupBy(checks, ({ catalog = "" }) => catalog)]
     .map(([catalog, own]) => {
-      const count = (status: Status): number => own.filter((one) => one.status === status).length;
+      const count = (status: Status): number => own.filter((one) => statusOf(one) === status).length;
       const [failed, unknown, unchecked] = [count("False"), count("Unknown"), count("NotChecked")];
+      const isFirstDue = own.some(({ message }) => message === firstCheckDue);
       const parts = [
         failed === 0 ? "" : `${failed} of ${formatCount(own.length, "metric")} ${failed === 1 ? "differs" : "differ"}`,
         unknown === 0 ? "" : `${unknown} of ${formatCount(own.length, "metric")} unknown`,
-        unchecked === 0 ? "" : `${unchecked} not checked`,
+        unchecked === 0 ? "" : `${unchecked} not checked${isFirstDue ? " yet" : ""}`,
       ].filter((part) => part !== "");
       const others = (["False", "Unknown"] as const).find((one) => count(one) > 0);
       const status: Status = others ?? (unchecked === own.length ? "NotChecked" : "True");
@@ -131,7 +140,8 @@ export function MetricChecks({ metric }: { readonly metric: string }): JSX.Eleme
   const { byMetric, isReading } = useCatalogChecks();
   const check = byMetric?.get(metric);
   if (check === undefined) return isReading ? <p class="quiet">Stores: …</p> : null;
-  const { status, message, stores = [] } = check;
+  const { message, stores = [] } = check;
+  const status = statusOf(check);
   const checkedAt = oldest(stores);
   if (status === "False" && stores.length > 0)
     return (

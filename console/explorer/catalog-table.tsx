@@ -8,7 +8,14 @@ import { FilterForm } from "../components/filter-form.tsx";
 import { formatCount, formatNumber, formatShare } from "../components/format.ts";
 import { changedQuery } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
-import { type CatalogChecks, CatalogSummary, CheckBadge, statusChoices, useCatalogChecks } from "./catalog-checks.tsx";
+import {
+  type CatalogChecks,
+  CatalogSummary,
+  CheckBadge,
+  statusChoices,
+  statusOf,
+  useCatalogChecks,
+} from "./catalog-checks.tsx";
 import { useMetricUsage, type UsageByMetric } from "./metric-usage.ts";
 
 /** The address of the Explorer with one metric. */
@@ -65,6 +72,11 @@ const optional = [
   { name: "domain", label: "Domain" },
 ] as const;
 
+function statusIn(byMetric: NonNullable<CatalogChecks["byMetric"]>, { metric_id: id }: CatalogEntry) {
+  const check = byMetric.get(id);
+  return check && statusOf(check);
+}
+
 /** The metrics whose texts and names match. */
 export function foundEntries(
   entries: readonly CatalogEntry[],
@@ -76,7 +88,7 @@ export function foundEntries(
     get(name) === "" || entry[name] === get(name);
   return entries.filter(
     (entry) =>
-      (get("stores") === "" || byMetric === undefined || byMetric.get(entry.metric_id)?.status === get("stores")) &&
+      (get("stores") === "" || byMetric === undefined || statusIn(byMetric, entry) === get("stores")) &&
       (["category", "owner", "domain"] as const).every((name) => isNamed(entry, name)) &&
       [entry.metric_id, entry.description, entry.owner ?? "", entry.contact ?? "", entry.domain ?? ""].some((text) =>
         text.toLowerCase().includes(find),

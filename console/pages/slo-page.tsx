@@ -5,23 +5,29 @@ import { Page } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import { ObjectiveDetail } from "../objectives/objective-detail.tsx";
 import { ObjectiveTable } from "../objectives/objective-table.tsx";
-import { useObjectives } from "../objectives/use-objectives.ts";
+import { type Objectives, useObjectives } from "../objectives/use-objectives.ts";
 import type { PageProps } from "../page-entry.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 
 /** `/slos/:name`: one objective. */
 export function SloPage({ parameters }: PageProps): JSX.Element {
   const name = parameters["name"] ?? "";
+  const { get } = useQueryState();
+  const objectives = useObjectives({ slo: name, domain: get("domain") });
+  const title = objectives.read.data?.find((one) => one.name === name)?.title ?? name;
   return (
-    <Page title={`SLO ${name}`} actions={<Link to="/slos">All SLOs</Link>}>
-      <Found name={name} />
+    <Page title={`SLO ${title}`} actions={<Link to="/slos">All SLOs</Link>}>
+      <Found {...{ name, objectives }} />
     </Page>
   );
 }
 
-function Found({ name }: { readonly name: string }): JSX.Element {
-  const { get } = useQueryState();
-  const { read, tenants } = useObjectives({ slo: name, domain: get("domain") });
+interface FoundProps {
+  readonly name: string;
+  readonly objectives: Objectives;
+}
+
+function Found({ name, objectives: { read, tenants } }: FoundProps): JSX.Element {
   if (tenants === undefined)
     return <ChooseTenant tenants={[]} parameter="tenant" why="Objectives are counted for one tenant." />;
   return (

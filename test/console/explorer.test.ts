@@ -391,6 +391,8 @@ describe("catalogs and their stores", () => {
       { catalog: "shop/c", status: "NotChecked", text: "1 not checked", checkedAt: undefined },
     ]);
     expect(catalogSummary([check("a", "Unknown")])).toMatchObject([{ catalog: "", status: "Unknown" }]);
+    const due = { ...check("a", "Unknown"), message: "not compared yet" };
+    expect(catalogSummary([due])).toMatchObject([{ status: "NotChecked", text: "1 not checked yet" }]);
   });
 
   test("narrow the list of metrics, and never hide what was not read", () => {

@@ -160,7 +160,7 @@ export const pageRows: readonly PageRow[] = [
   {
     name: "slo",
     path: "/slos/login?tenant=lumen",
-    heading: "SLO login",
+    heading: "SLO Logging in",
     sees: ["/status/lumen", "One point every", "The error budget is spent", "By region", "Open in Explorer"],
   },
   { name: "quotas", path: "/quotas", heading: "Quotas", sees: ["Class B", "Cost units", "Smallest step"] },
