@@ -116,7 +116,15 @@ export const PreviewedShape = object({
 });
 export type PreviewedShape = Static<typeof PreviewedShape>;
 
-export const PreviewedQueries = object({
+export const ChangedMetric = object({
+  metric: text("Metric id"),
+  fields: list(text(), "Changed fields of its definition, such as `source.numerator`"),
+  queries: count("Evaluated queries of the metric that are allowed with and without the edit"),
+  objectives: list(text(), "Names of the objectives over the metric"),
+});
+export type ChangedMetric = Static<typeof ChangedMetric>;
+
+const judgedQueries = {
   since: ref(Time, "Time since which all counted pods have a query log"),
   pods: described(
     object({ live: count("Running pods"), answered: count("Pods whose query log was read") }),
@@ -129,6 +137,13 @@ export const PreviewedQueries = object({
   dearer: count("Queries that would cost more"),
   cheaper: count("Queries that would cost less"),
   shapes: list(ref(PreviewedShape), "Affected queries by shape, most frequent first"),
+};
+export const PreviewedQueries = object(judgedQueries, {
+  other_values: count("Queries, allowed with and without the edit, that would return other values"),
+  changed_metrics: list(
+    ref(ChangedMetric),
+    "Metrics whose unit or source changes, so that their values change; those of most queries first",
+  ),
 });
 export type PreviewedQueries = Static<typeof PreviewedQueries>;
 

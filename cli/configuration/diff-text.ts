@@ -145,16 +145,27 @@ function code(text: string): string {
 
 /** The effect on recorded queries: a sentence, and a table of the shapes with an effect. */
 function queryLines(queries: PreviewedQueries, table: Table): readonly string[] {
-  const { judged, refused, allowed, dearer, cheaper, shapes } = queries;
-  if (judged === 0) return [];
+  const { judged, refused, allowed, dearer, cheaper, shapes, other_values: others = 0 } = queries;
+  const definitions = definitionLines(queries);
+  if (judged === 0) return definitions;
   const sum =
     `${judged} recorded queries: ${refused} would be rejected, ${allowed} would be allowed, ` +
-    `${dearer} would cost more, ${cheaper} would cost less.`;
-  if (shapes.length === 0) return ["", sum];
+    `${dearer} would cost more, ${cheaper} would cost less` +
+    `${others === 0 ? "" : `, ${others} would return other values`}.`;
+  if (shapes.length === 0) return ["", sum, ...definitions];
   const rows = shapes.map(({ effect, client, count, before, after, ...shape }) => {
     return [effectWords[effect], queryText(shape), client, String(count), judgedText(before), judgedText(after)];
   });
-  return ["", sum, "", ...table(queryTitles, queryAlign, rows)];
+  return ["", sum, ...definitions, "", ...table(queryTitles, queryAlign, rows)];
+}
+
+/** A line for each metric whose values change. */
+function definitionLines({ changed_metrics: changed = [] }: PreviewedQueries): readonly string[] {
+  return changed.flatMap(({ metric, fields, queries, objectives }) => [
+    "",
+    `The values of ${metric} change (${fields.join(", ")}): ${queries} recorded queries, ` +
+      `${objectives.length === 0 ? "no objectives" : `objectives ${objectives.join(", ")}`}.`,
+  ]);
 }
 
 /** What of the queries was compared. */

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { Badge } from "../components/badge.tsx";
 import { DataTable } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
-import { formatNumber, formatSeconds, formatTime } from "../components/format.ts";
+import { formatCount, formatNumber, formatSeconds, formatTime } from "../components/format.ts";
 import { readerDays } from "../explorer/metric-usage.ts";
 import { Section } from "../components/page.tsx";
 
@@ -16,31 +16,67 @@ export function QueryEffect({ queries }: { readonly queries: PreviewedQueries | 
       {queries === null ? (
         <Empty title="No recorded queries" why="Your token is narrowed to partners, or has no metrics." />
       ) : (
-        <DataTable
-          caption="Queries with a different cost or result"
-          isCards
-          look="labelled"
-          rows={queries.shapes}
-          rowKey={(shape) => JSON.stringify(shape)}
-          columns={[
-            { header: "Query", cell: queryText },
-            {
-              header: "Effect",
-              cell: ({ effect }) => <Badge state={effect} tone={toneOf(effect)} label={wordOf(effect)} />,
-              isInCard: true,
-            },
-            { header: "Client", cell: ({ client }) => client, isInCard: true },
-            { header: "Count", cell: ({ count }) => formatNumber(count), isNumber: true, isInCard: true },
-            { header: "Before", cell: ({ before }) => judgedText(before), isInCard: true },
-            { header: "After", cell: ({ after }) => judgedText(after), isInCard: true },
-          ]}
-          empty={
-            <Empty title="No query changes" why="Each query is allowed or rejected as before, at the same cost." />
-          }
-        />
+        <>
+          <ChangedMetrics queries={queries} />
+          <DataTable
+            caption="Queries with a different cost or result"
+            isCards
+            look="labelled"
+            rows={queries.shapes}
+            rowKey={(shape) => JSON.stringify(shape)}
+            columns={[
+              { header: "Query", cell: queryText },
+              {
+                header: "Effect",
+                cell: ({ effect }) => <Badge state={effect} tone={toneOf(effect)} label={wordOf(effect)} />,
+                isInCard: true,
+              },
+              { header: "Client", cell: ({ client }) => client, isInCard: true },
+              { header: "Count", cell: ({ count }) => formatNumber(count), isNumber: true, isInCard: true },
+              { header: "Before", cell: ({ before }) => judgedText(before), isInCard: true },
+              { header: "After", cell: ({ after }) => judgedText(after), isInCard: true },
+            ]}
+            empty={
+              <Empty
+                title="No change of permission or cost"
+                why="Each query is allowed or rejected as before, at the same cost."
+              />
+            }
+          />
+        </>
       )}
     </Section>
   );
+}
+
+/** Metrics that mean something else with the edit. Servers of earlier versions do not compare definitions. */
+function ChangedMetrics({ queries }: { readonly queries: PreviewedQueries }): JSX.Element | null {
+  const { changed_metrics: changed = [], other_values: others = 0 } = queries;
+  if (changed.length === 0) return null;
+  return (
+    <>
+      <p class="notice warn">{otherValuesText(others)}</p>
+      <DataTable
+        caption="Metrics whose values change"
+        isCards
+        look="labelled"
+        rows={changed}
+        rowKey={({ metric }) => metric}
+        columns={[
+          { header: "Metric", cell: ({ metric }) => metric },
+          { header: "Changed", cell: ({ fields }) => fields.join(", "), isInCard: true },
+          { header: "Queries", cell: ({ queries: count }) => formatNumber(count), isNumber: true, isInCard: true },
+          { header: "Objectives", cell: ({ objectives }) => objectives.join(", ") || "none", isInCard: true },
+        ]}
+      />
+    </>
+  );
+}
+
+/** How many recorded queries return other values. */
+export function otherValuesText(count: number): string {
+  if (count === 0) return "The definition of metrics changes. No recorded query used them.";
+  return `${formatCount(count, "query returns", "queries return")} other values: the definition of a metric changes.`;
 }
 
 type Removal = PreviewedReaders["removed"][number];

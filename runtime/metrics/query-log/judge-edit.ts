@@ -1,7 +1,8 @@
 // The effect of an edit on recorded queries, by the rules that queries are rejected and priced by.
 import { setImmediate } from "node:timers/promises";
-import type { JudgedQuery, PreviewedQueries, PreviewedShape } from "../../../api/previews.ts";
-import type { RuntimeConfig } from "../../../crds/config.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { ChangedMetric, JudgedQuery, PreviewedQueries, PreviewedShape } from "../../../api/previews.ts";
+import type { MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { Caller } from "../authorization/access.ts";
@@ -41,10 +42,16 @@ export function createEditJudge({ collect, price, now }: JudgeSources): JudgeEdi
     const contexts = [contextOf(before), contextOf(after)] as const;
     const tally = { judged: 0, refused: 0, allowed: 0, dearer: 0, cheaper: 0 };
     const shapes: PreviewedShape[] = [];
+    const definitions = changedDefinitions(contexts[0], contexts[1], reader);
+    const uses = new Map<string, number>();
+    let otherValues = 0;
     for (const [index, { shape, count }] of merged(replies, reader).entries()) {
       if (index % judgedAtOnce === 0) await setImmediate();
       tally.judged += count;
       const [one, other] = contexts.map((context) => judge(shape, context, price, nowMs)) as [JudgedQuery, JudgedQuery];
+      const changed = one.code === null && other.code === null ? usedOf(shape, definitions) : [];
+      if (changed.length > 0) otherValues += count;
+      for (const id of changed) uses.set(id, count + (uses.get(id) ?? 0));
       const effect = effectOf(one, other);
       if (effect === undefined) continue;
       tally[effect] += count;
@@ -56,12 +63,47 @@ export function createEditJudge({ collect, price, now }: JudgeSources): JudgeEdi
       seen: isWhole(reader) ? replies.reduce((sum, { seen }) => sum + seen, 0) : null,
       ...tally,
       shapes,
+      other_values: otherValues,
+      changed_metrics: [...definitions.values()]
+        .map((definition) => ({ ...definition, queries: uses.get(definition.metric) ?? 0 }))
+        .sort((a, b) => b.queries - a.queries)
+        .slice(0, shownMax),
     };
   };
 }
 
 function contextOf(config: RuntimeConfig): QueryContext {
   return { catalog: indexCatalogs(config.catalogs), quotas: config };
+}
+
+type Definition = Omit<ChangedMetric, "queries">;
+
+/** The visible metrics of both configurations whose values mean something else with the edit, by id. */
+function changedDefinitions(
+  before: QueryContext,
+  after: QueryContext,
+  reader: QueryReader,
+): ReadonlyMap<string, Definition> {
+  const found = [...after.catalog].flatMap(([id, { metric, slos }]): readonly (readonly [string, Definition])[] => {
+    const old = before.catalog.get(id)?.metric;
+    if (old === undefined || !(reader.metrics.includes(every) || reader.metrics.includes(id))) return [];
+    const fields = changedFields(old, metric);
+    return fields.length === 0 ? [] : [[id, { metric: id, fields, objectives: slos.map(({ name }) => name) }]];
+  });
+  return new Map(found);
+}
+
+function changedFields(before: MetricConfig, after: MetricConfig): readonly string[] {
+  const [old, edited] = [before, after].map(({ unit, source }): Readonly<Record<string, unknown>> => {
+    return { unit, ...Object.fromEntries(Object.entries(source).map(([name, value]) => [`source.${name}`, value])) };
+  });
+  const names = Object.keys({ ...old, ...edited });
+  return names.filter((name) => !isDeepStrictEqual(old?.[name], edited?.[name])).sort();
+}
+
+/** The changed metrics that a query returns. */
+function usedOf({ metrics }: QueryShape, definitions: ReadonlyMap<string, Definition>): readonly string[] {
+  return definitions.size === 0 ? [] : metrics.filter((id) => definitions.has(id));
 }
 
 function isWhole({ tenants, metrics }: QueryReader): boolean {

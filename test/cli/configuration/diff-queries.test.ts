@@ -63,6 +63,17 @@ test("a difference shows the recorded queries as text", () => {
   );
 });
 
+test("a difference names the metrics whose values change", () => {
+  const metric = { metric: "api_success", fields: ["source.numerator"], queries: 24, objectives: ["api-availability"] };
+  const changed = { ...queries, other_values: 24, changed_metrics: [metric] };
+  const text = diffText({ ...found, queries: changed }, "text");
+  expect(text).toContain("0 would cost less, 24 would return other values.\n");
+  const line =
+    "The values of api_success change (source.numerator): 24 recorded queries, objectives api-availability.\n";
+  expect(text).toContain(line);
+  expect(diffText({ ...found, queries: { ...changed, judged: 0 } }, "text")).toContain(line);
+});
+
 test("a difference shows the recorded queries as a table of Markdown", () => {
   const markdown = diffText(found, "markdown");
   expect(markdown).toContain("| Effect | Query | Client | Count | Before | After |");

@@ -73,6 +73,25 @@ describe("an edit of a catalog", () => {
     },
   );
 
+  test("of what a metric means counts its queries, whose cost and result stay", async () => {
+    const source = { kind: "gauge", name: "lag_of_failures", matchers: [] } as const;
+    const changed = await effectOf(lag, configWith(), configWith({ source, unit: "ratio" }));
+    expect(changed).toMatchObject({ judged: 1, refused: 0, allowed: 0, dearer: 0, cheaper: 0, other_values: 1 });
+    expect(changed.changed_metrics).toEqual([
+      { metric: "lag", fields: ["source.name", "unit"], queries: 1, objectives: [] },
+    ]);
+    const described = await effectOf(lag, configWith(), configWith({ description: "another" }));
+    expect(described).toMatchObject({ other_values: 0, changed_metrics: [] });
+  });
+
+  test("of what a metric means has no metric that the caller may not read", async () => {
+    const { judge } = podOf();
+    const edited = configWith({ unit: "ratio" });
+    const seen = async (metrics: readonly string[]) =>
+      (await judge(configWith(), edited, { ...everything, metrics })).changed_metrics?.length;
+    expect([await seen(["lag"]), await seen(["depth"])]).toEqual([1, 0]);
+  });
+
   test("with fewer stores makes a query cheaper by what the product estimates", async () => {
     const [now, edited] = [configWith(), configWith({ intervalSeconds: { eu: 15 } })];
     const costOf = (config: RuntimeConfig): number =>
