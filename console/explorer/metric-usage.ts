@@ -61,3 +61,22 @@ export function readersOf({ data, meta }: ReadersBody): MetricReaders {
     .toSorted((one, other) => other.requests - one.requests);
   return { clients, isOwn: meta.clients === "own", isComplete: meta.complete };
 }
+
+/** The usage of all clients but one, with its sums. @param client empty for all */
+export function withoutClient({ data, meta }: UsageAnswer, client: string): UsageAnswer {
+  if (client === "") return { data, meta };
+  const rows = data.filter((item) => item.client !== client);
+  const sumOf = (name: "requests" | "points" | "cached_points" | "bytes" | "cost_estimate" | "cost"): number =>
+    rows.reduce((sum, item) => sum + item[name], 0);
+  const [points, cached] = [sumOf("points"), sumOf("cached_points")];
+  const total = {
+    requests: sumOf("requests"),
+    points,
+    cached_points: cached,
+    cache_share: points === 0 ? null : cached / points,
+    bytes: sumOf("bytes"),
+    cost_estimate: sumOf("cost_estimate"),
+    cost: sumOf("cost"),
+  };
+  return { data: rows, meta: { ...meta, total } };
+}

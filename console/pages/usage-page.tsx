@@ -2,6 +2,7 @@ import type { UsageAnswer, UsageItem } from "../../api/usage.ts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { useRead } from "../api/use-read.ts";
+import { useSession } from "../api/session-context.ts";
 import { CsvButton } from "../components/csv-button.tsx";
 import { DataTable, Facts, type Column } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
@@ -11,6 +12,7 @@ import { Page } from "../components/page.tsx";
 import { Reading } from "../components/reading.tsx";
 import { type TimeRange, timeRangeOf, TimeRangePicker } from "../components/time-range.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
+import { withoutClient } from "../explorer/metric-usage.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 
 type Group = UsageAnswer["meta"]["group_by"][number];
@@ -31,6 +33,8 @@ export function UsagePage(): JSX.Element {
   const groups = groupsOf(query);
   const path = usePath(query, groups);
   const read = useRead<UsageAnswer>(path);
+  // Rows that are not grouped by client do not tell whose they are.
+  const hidden = groups.includes("client") ? (query.get("without") ?? "") : "";
   return (
     <Page
       title="Usage"
@@ -39,6 +43,7 @@ export function UsagePage(): JSX.Element {
     >
       <TimeRangePicker />
       <GroupPicker groups={groups} />
+      {groups.includes("client") ? <OwnClient /> : null}
       <FilterForm
         fields={groupNames.map((name) => ({
           name,
@@ -47,7 +52,7 @@ export function UsagePage(): JSX.Element {
         }))}
       />
       <Reading read={read} what="the usage" lines={10}>
-        {(response) => <UsageView response={response} groups={groups} />}
+        {(response) => <UsageView response={withoutClient(response, hidden)} groups={groups} />}
       </Reading>
     </Page>
   );
@@ -99,6 +104,22 @@ function GroupPicker({ groups }: { readonly groups: readonly Group[] }): JSX.Ele
           {groupLabels[name]}
         </Link>
       ))}
+    </div>
+  );
+}
+
+/** Leaves out the client of this session, whose queries may be those of the console. */
+function OwnClient(): JSX.Element | null {
+  const { me } = useSession();
+  const state = useQueryState();
+  if (me === undefined) return null;
+  const isHidden = state.get("without") === me.client;
+  return (
+    <div class="time-range" role="group" aria-label="Your client">
+      <span class="quiet">Your client, with the queries of the console</span>
+      <Link to={state.to({ without: isHidden ? "" : me.client })} class="choice" isCurrent={isHidden}>
+        Without {me.client}
+      </Link>
     </div>
   );
 }

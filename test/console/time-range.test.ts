@@ -1,7 +1,9 @@
+import type { UsageItem } from "../../api/usage.ts";
 import { describe, expect, test, vi } from "vitest";
 import { parseChoices } from "../../console/components/preferences.tsx";
 import { linkTime } from "../../console/router/link-time.ts";
 import { timeRangeOf, typedTime } from "../../console/components/time-range.tsx";
+import { withoutClient } from "../../console/explorer/metric-usage.ts";
 import { usageRange } from "../../console/pages/usage-page.tsx";
 
 const nowMs = Date.parse("2026-01-31T12:00:00.000Z");
@@ -128,4 +130,14 @@ describe("parseChoices", () => {
   ])("%s", (text, theme, zone) => {
     expect(parseChoices(text)).toEqual({ theme, zone });
   });
+});
+
+test("usage without a client has the sums of the other rows", () => {
+  const item = (client: string, points: number, cached: number): UsageItem =>
+    ({ client, requests: 1, points, cached_points: cached, bytes: 2, cost_estimate: 3, cost: points }) as UsageItem;
+  const all = { data: [item("console", 60, 60), item("shop", 30, 0), item("bot", 10, 10)], meta: {} } as never;
+  const { data, meta } = withoutClient(all, "console");
+  expect(data.map(({ client }) => client)).toEqual(["shop", "bot"]);
+  expect(meta.total).toMatchObject({ requests: 2, points: 40, cached_points: 10, cache_share: 0.25, cost: 40 });
+  expect(withoutClient(all, "")).toEqual(all);
 });
