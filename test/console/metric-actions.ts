@@ -440,7 +440,7 @@ export const metricActions: readonly PageAction[] = [
           heading: "Explorer",
         },
         { path: "/slos?tenant=lumen", heading: "SLOs" },
-        { path: "/slos/login?tenant=lumen", heading: "SLO Logging in" },
+        { path: "/slos/login?tenant=lumen", heading: `SLO ${hostile}` },
       ];
       for (const row of rows) await visit(tab, { ...row, name: "hostile", sees: [hostile] });
       const unknown = `/explorer?metric=${encodeURIComponent(hostile)}`;

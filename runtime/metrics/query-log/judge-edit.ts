@@ -43,15 +43,12 @@ export function createEditJudge({ collect, price, now }: JudgeSources): JudgeEdi
     const tally = { judged: 0, refused: 0, allowed: 0, dearer: 0, cheaper: 0 };
     const shapes: PreviewedShape[] = [];
     const definitions = changedDefinitions(contexts[0], contexts[1], reader);
-    const uses = new Map<string, number>();
-    let otherValues = 0;
+    const affected = affectedQueries(definitions);
     for (const [index, { shape, count }] of merged(replies, reader).entries()) {
       if (index % judgedAtOnce === 0) await setImmediate();
       tally.judged += count;
       const [one, other] = contexts.map((context) => judge(shape, context, price, nowMs)) as [JudgedQuery, JudgedQuery];
-      const changed = one.code === null && other.code === null ? usedOf(shape, definitions) : [];
-      if (changed.length > 0) otherValues += count;
-      for (const id of changed) uses.set(id, count + (uses.get(id) ?? 0));
+      if (one.code === null && other.code === null) affected.add(shape, count);
       const effect = effectOf(one, other);
       if (effect === undefined) continue;
       tally[effect] += count;
@@ -63,11 +60,7 @@ export function createEditJudge({ collect, price, now }: JudgeSources): JudgeEdi
       seen: isWhole(reader) ? replies.reduce((sum, { seen }) => sum + seen, 0) : null,
       ...tally,
       shapes,
-      other_values: otherValues,
-      changed_metrics: [...definitions.values()]
-        .map((definition) => ({ ...definition, queries: uses.get(definition.metric) ?? 0 }))
-        .sort((a, b) => b.queries - a.queries)
-        .slice(0, shownMax),
+      ...affected.result(),
     };
   };
 }
@@ -101,9 +94,21 @@ function changedFields(before: MetricConfig, after: MetricConfig): readonly stri
   return names.filter((name) => !isDeepStrictEqual(old?.[name], edited?.[name])).sort();
 }
 
-/** The changed metrics that a query returns. */
-function usedOf({ metrics }: QueryShape, definitions: ReadonlyMap<string, Definition>): readonly string[] {
-  return definitions.size === 0 ? [] : metrics.filter((id) => definitions.has(id));
+/** Counts the queries of changed metrics. */
+function affectedQueries(definitions: ReadonlyMap<string, Definition>) {
+  const uses = new Map<string, number>();
+  let all = 0;
+  return {
+    add({ metrics }: QueryShape, count: number): void {
+      const changed = metrics.filter((id) => definitions.has(id));
+      if (changed.length > 0) all += count;
+      for (const id of changed) uses.set(id, count + (uses.get(id) ?? 0));
+    },
+    result(): Pick<PreviewedQueries, "other_values" | "changed_metrics"> {
+      const counted = [...definitions.values()].map((one) => ({ ...one, queries: uses.get(one.metric) ?? 0 }));
+      return { other_values: all, changed_metrics: counted.sort((a, b) => b.queries - a.queries).slice(0, shownMax) };
+    },
+  };
 }
 
 function isWhole({ tenants, metrics }: QueryReader): boolean {
