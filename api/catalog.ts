@@ -198,3 +198,20 @@ export const HealthAnswer = object(
   },
 );
 export type HealthAnswer = Static<typeof HealthAnswer>;
+
+const changedMetric = object({
+  metric: text("Metric id"),
+  fields: list(text(), "Changed fields of its definition, such as `source.numerator`"),
+  queries: count("Evaluated queries of the metric that are allowed with and without the edit"),
+  objectives: list(text(), "Names of the objectives over the metric"),
+});
+export type ChangedMetric = Static<typeof changedMetric>;
+
+/** Members of the recorded queries of a preview, about metrics whose values an edit changes. */
+export const queryChanges = {
+  other_values: count("Queries, allowed with and without the edit, that would return other values"),
+  changed_metrics: list(
+    changedMetric,
+    "Metrics whose unit or source changes, so that their values change; those of most queries first",
+  ),
+};

@@ -1,3 +1,4 @@
+import { queryChanges } from "./catalog.ts";
 import { Time, writtenTime } from "./documents.ts";
 import { RejectedEvents } from "./events.ts";
 import { changedPayload } from "./partner-health.ts";
@@ -116,14 +117,6 @@ export const PreviewedShape = object({
 });
 export type PreviewedShape = Static<typeof PreviewedShape>;
 
-export const ChangedMetric = object({
-  metric: text("Metric id"),
-  fields: list(text(), "Changed fields of its definition, such as `source.numerator`"),
-  queries: count("Evaluated queries of the metric that are allowed with and without the edit"),
-  objectives: list(text(), "Names of the objectives over the metric"),
-});
-export type ChangedMetric = Static<typeof ChangedMetric>;
-
 const judgedQueries = {
   since: ref(Time, "Time since which all counted pods have a query log"),
   pods: described(
@@ -138,13 +131,7 @@ const judgedQueries = {
   cheaper: count("Queries that would cost less"),
   shapes: list(ref(PreviewedShape), "Affected queries by shape, most frequent first"),
 };
-export const PreviewedQueries = object(judgedQueries, {
-  other_values: count("Queries, allowed with and without the edit, that would return other values"),
-  changed_metrics: list(
-    ref(ChangedMetric),
-    "Metrics whose unit or source changes, so that their values change; those of most queries first",
-  ),
-});
+export const PreviewedQueries = object(judgedQueries, queryChanges);
 export type PreviewedQueries = Static<typeof PreviewedQueries>;
 
 /** Days for which the readers of what an edit removes are shown. */

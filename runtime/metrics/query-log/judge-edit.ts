@@ -1,7 +1,8 @@
 // The effect of an edit on recorded queries, by the rules that queries are rejected and priced by.
 import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import type { ChangedMetric, JudgedQuery, PreviewedQueries, PreviewedShape } from "../../../api/previews.ts";
+import type { ChangedMetric } from "../../../api/catalog.ts";
+import type { JudgedQuery, PreviewedQueries, PreviewedShape } from "../../../api/previews.ts";
 import type { MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import type { Pods } from "../../pods/pods.ts";
