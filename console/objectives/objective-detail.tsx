@@ -37,6 +37,7 @@ export function ObjectiveDetail({ objective }: { readonly objective: Slo }): JSX
       <Reasons objective={objective} history={history.data} />
       <Facts
         facts={[
+          ["Name", <code key="name">{objective.name}</code>],
           ["State", <ObjectiveStatus key="status" status={objective.status} />],
           ["Budget left", <BudgetBar key="budget" objective={objective} />],
           ["Current", <Sli key="sli" objective={objective} />],

@@ -16,7 +16,7 @@ export function SloPage({ parameters }: PageProps): JSX.Element {
   const objectives = useObjectives({ slo: name, domain: get("domain") });
   const title = objectives.read.data?.find((one) => one.name === name)?.title ?? name;
   return (
-    <Page title={`SLO ${title}`} lead={<code>{name}</code>} actions={<Link to="/slos">All SLOs</Link>}>
+    <Page title={`SLO ${title}`} actions={<Link to="/slos">All SLOs</Link>}>
       <Found {...{ name, objectives }} />
     </Page>
   );
