@@ -133,6 +133,9 @@ export const AttemptRequest = object(
 );
 export type AttemptRequest = Static<typeof AttemptRequest>;
 
+/** Reasons of the records with which a delivery ends without a request. They are no attempts. */
+export const unsentReasons: ReadonlySet<string> = new Set(["backlog_full", "held_expired", "partner_removed"]);
+
 export const AttemptHistory = object(
   {
     attempt: integer("Number of the attempt, from 1", { minimum: 1 }),
@@ -199,7 +202,7 @@ export const DeliveryHistory = object(
     handled: nullable(words(["manual"]), "`manual` if the delivery was marked as handled; null otherwise"),
     waiting: nullable(ref(DeliveryWait), "Why the delivery waits; null if it does not"),
     routed_by: nullable(ref(RoutedBy), "Configuration that routed the event to the partner; null if that is unknown"),
-    attempts: list(ref(AttemptHistory), "Attempts in order"),
+    attempts: list(ref(AttemptHistory), "Attempts in order, and an end without a request"),
   },
   { acknowledged: ref(ManualAcknowledgement, "Who marked the delivery as handled; absent if it was not marked") },
 );
@@ -231,7 +234,7 @@ export const EventSummary = object({
       state: words(deliveryStates, "State of the newest delivery to the partner"),
       reason: nullable(text(), "Why the delivery ended or is held; null otherwise"),
       status: integerOrNull("HTTP status of the last attempt; null without a response"),
-      attempts: count("Number of attempts"),
+      attempts: count("Number of attempts, without an end for which nothing was sent"),
       waiting: nullable(ref(DeliveryWait), "Why it waits; up to one second old"),
     }),
     "Newest delivery to each partner",

@@ -162,7 +162,7 @@ export const DeadLetter = object(
     partner: text("Partner, as `namespace/name`"),
     state: words(["rejected", "dead"], "`rejected` by the partner, or `dead`"),
     reason: text("Why the delivery ended"),
-    attempts: count("Number of attempts"),
+    attempts: count("Number of attempts, without an end for which nothing was sent"),
     ended_at: ref(Time, "End of the delivery"),
     replay_id: nullable(text(), "Replay that the delivery belongs to; null if none"),
   },

@@ -1,6 +1,6 @@
 // Commands of events, deliveries, dead letters and partners. They ask the API of a server and load no runtime.
 
-import type { DeliveryHistory, DeliverySummary, EventSummary } from "../../api/histories.ts";
+import { type DeliveryHistory, type DeliverySummary, type EventSummary, unsentReasons } from "../../api/histories.ts";
 import { parseDuration } from "../../runtime/metrics/request/time.ts";
 import { HttpError } from "../api/http-error.ts";
 import type { ApiConnection } from "../api/connection.ts";
@@ -69,10 +69,14 @@ export const eventColumns: readonly Column<EventSummary>[] = [
   { title: "WAITING", cell: ({ deliveries }) => waitsText(deliveries), isWide: true },
 ];
 
+function sentCount(attempts: DeliveryHistory["attempts"]): number {
+  return attempts.filter(({ error }) => error === null || !unsentReasons.has(error.reason)).length;
+}
+
 export const deliveryColumns: readonly Column<DeliveryHistory>[] = [
   { title: "PARTNER", cell: ({ partner }) => partner },
   { title: "STATE", cell: ({ state }) => state, tone: ({ state }) => stateTone(state) },
-  { title: "ATTEMPTS", cell: ({ attempts }) => attempts.length },
+  { title: "ATTEMPTS", cell: ({ attempts }) => sentCount(attempts) },
   { title: "STATUS", cell: ({ attempts }) => attempts.at(-1)?.status },
   { title: "REASON", cell: ({ reason }) => reason },
   { title: "WAITING", cell: ({ waiting }) => waitText(waiting) },

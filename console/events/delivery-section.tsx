@@ -6,6 +6,7 @@ import { formatCount, formatMissing, formatMs, formatNumber } from "../component
 import { Countdown, Timestamp } from "../components/timestamp.tsx";
 import { Link } from "../router/router.tsx";
 import { partnerPath } from "../webhooks/links.tsx";
+import { countAttempts } from "./failure-cause.ts";
 import { AttemptDetails } from "./attempt-details.tsx";
 import { resultText, shownState, waitWhy } from "./failures-first.ts";
 import { scaleOf } from "./waterfall.tsx";
@@ -25,7 +26,7 @@ interface DeliverySectionProps {
 export function DeliverySection({ delivery, event, isOpen, onToggle }: DeliverySectionProps): JSX.Element {
   const { partner, attempts } = delivery;
   const last = attempts.at(-1);
-  const result = resultText({ ...delivery, status: last?.status ?? null, attempts: attempts.length });
+  const result = resultText({ ...delivery, status: last?.status ?? null, attempts: countAttempts(attempts) });
   const toggle = (click: MouseEvent): void => {
     click.preventDefault();
     onToggle(partner);

@@ -53,6 +53,14 @@ export function failureCause({ reason, detail }: AttemptError): string {
   return rest === "" || rest === timeLimit ? `${text}.` : `${text} (${rest}).`;
 }
 
+/** Reasons of the records with which a delivery ends without a request. They are no attempts. */
+const endReasons: ReadonlySet<string> = new Set(["backlog_full", "held_expired", "partner_removed"]);
+
+/** Number of attempts among the records of a delivery. */
+export function countAttempts(records: readonly Pick<AttemptHistory, "error">[]): number {
+  return records.filter(({ error }) => error === null || !endReasons.has(error.reason)).length;
+}
+
 /** Failures after which the endpoint may have the request. */
 const sentReasons: ReadonlySet<string> = new Set(["reset", "first_byte_timeout", "response_invalid", "aborted"]);
 

@@ -1,3 +1,4 @@
+import { unsentReasons } from "../../../api/histories.ts";
 import { pingType } from "../events/envelope.ts";
 import { rowKinds, type AttemptRow, type EventKey, type EventRow, type RowKind } from "./index-message.ts";
 import { Rollups, type RolledAttempt } from "./rollups.ts";
@@ -53,8 +54,6 @@ const rolledOutcomes: Readonly<Partial<Record<RowKind, RolledAttempt["outcome"]>
   dead: "failed",
   disabled: "failed",
 };
-/** Reasons of ends for which nothing was sent. */
-export const unsentReasons: ReadonlySet<string> = new Set(["backlog_full", "held_expired", "partner_removed"]);
 /** Failures that are kept, one for each tenant and partner. */
 const failuresMax = 65_536;
 /** Rows of one event that are looked through for a repeated record. */

@@ -1,4 +1,4 @@
-import type { EventSummary, DeliveryState, ListedState } from "../../../api/histories.ts";
+import { unsentReasons, type EventSummary, type DeliveryState, type ListedState } from "../../../api/histories.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { visibleSeq, type HistoryDeps, standingsOf, waitingPartners } from "./history.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
@@ -195,7 +195,8 @@ export function summaryOf(
     routed_at: routedAt,
     deliveries: deliveries.map(({ partner, state, reason, attempts, waiting: wait }) => {
       const status = attempts.at(-1)?.status ?? null;
-      return { partner, state, reason, status, attempts: attempts.length, waiting: wait };
+      const sent = attempts.filter(({ error }) => error === null || !unsentReasons.has(error.reason));
+      return { partner, state, reason, status, attempts: sent.length, waiting: wait };
     }),
   };
 }

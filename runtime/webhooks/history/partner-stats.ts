@@ -1,10 +1,11 @@
+import { unsentReasons } from "../../../api/histories.ts";
 import type { PartnerStatsPoint } from "../../../api/partners.ts";
 import { percentileOf } from "../../../limits/percentile.ts";
 import { createTimeSlices } from "../../../limits/clock.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { type RowKind, rowKinds } from "../event-index/index-message.ts";
 import { includesTenant } from "../events/tenants.ts";
-import { unsentReasons, type IndexColumns } from "../event-index/columns.ts";
+import type { IndexColumns } from "../event-index/columns.ts";
 import { valueAt, anyText } from "../event-index/segments.ts";
 
 /** Figures of one partner over time. */

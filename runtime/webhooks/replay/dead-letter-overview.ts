@@ -1,3 +1,4 @@
+import { unsentReasons } from "../../../api/histories.ts";
 import type { DeadLetter as DeadLetterSummary, DeadLetterCount } from "../../../api/replays.ts";
 import { orEventsUnavailable } from "../../errors/api-error.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
@@ -135,7 +136,10 @@ function orUnavailable<T>(read: () => Promise<T>): Promise<T> {
 /** The part of a dead letter that lists show. */
 export function summaryOf(seq: number, deadLetter: DeadLetter, partner: string): DeadLetterSummary {
   const { did, eventId, tenant, type, state, reason, attemptsBefore, attempt, endedAt, replayId = null } = deadLetter;
-  const attempts = attemptsBefore + attempt;
+  const unsent = deadLetter.attempts.filter(
+    ({ outcome }) => outcome.kind === "failure" && unsentReasons.has(outcome.reason),
+  );
+  const attempts = Math.max(0, attemptsBefore + attempt - unsent.length);
   const named = { dead_letter_id: deadLetterId(seq, did), event_id: eventId, tenant, type, partner };
   return { ...named, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
 }

@@ -37,6 +37,14 @@ test("the last failure is the failed attempt that began last, also after its del
     });
   }
   expect((await found("e-1"))?.attempts.map(({ error }) => error?.reason)).toEqual([undefined, "held_expired"]);
+  const listed = await engine.history.events({ tenants: ["acme"], fromMs: 0, toMs: Infinity, limit: 10 });
+  const letters = await engine.deadLetters.list(
+    { partner: label, afterSeq: 0, limit: 10 },
+    { client: "support", tenants: ["*"] },
+  );
+  const counted = listed.items.map(({ deliveries }) => deliveries[0]?.attempts);
+  expect(counted).toEqual([1, 0]);
+  expect(new Set(letters.items.map(({ attempts }) => attempts))).toEqual(new Set([0, 1]));
   const last = (await found("e-1"))?.attempts[0];
   const expected = {
     event_id: "e-1",
