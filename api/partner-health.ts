@@ -38,7 +38,11 @@ export const PartnerHealth = object({
       "failed since the last success, within 24 hours. `held`: also without a valid signing key",
   ),
   reason: nullable(text(), "Why, in a few words; null if healthy or if the configuration pauses the partner"),
-  since: nullable(ref(Time), "Since when; to the minute if failing. Null if healthy or unknown"),
+  since: nullable(
+    ref(Time),
+    "Since when. If failing: the minute of the first failure after the last 5 minutes in which most attempts " +
+      "succeeded, also if the newest attempts succeeded again. Null if healthy, rejected or unknown",
+  ),
   until: nullable(ref(Time), "Earliest time at which it ends; null if unknown"),
 });
 export type PartnerHealth = Static<typeof PartnerHealth>;

@@ -20,7 +20,10 @@ export interface PartnerFigures {
   readonly failedSinceSuccess: number;
   /** Attempts in the minutes after the last one with a failure: the newest ones, which all succeeded. */
   readonly succeededSinceFailure: number;
-  /** Minute of the first failure since less than half of the attempts of 5 minutes failed last; undefined: none. */
+  /**
+   * Minute of the first failure of those that make it failing: before the last minute in which half of the attempts or
+   * more failed, after the last 5 minutes in which less than half did. Undefined if there is no such minute.
+   */
   readonly failingSinceMs: number | undefined;
 }
 
@@ -106,10 +109,17 @@ class Counts {
       const [attempts, delivered] = [sumOf(this.#attempts, from, minutes), sumOf(this.#delivered, from, minutes)];
       return attempts - delivered < failingShare * attempts;
     };
-    let interval = intervals - 1;
-    while (interval >= 0 && !isGood(interval * minutesOfInterval, minutesOfInterval)) interval -= 1;
+    // A partner that recovered may be failing by the attempts of 15 minutes: the search starts where it failed last.
+    const last = this.#attempts.findLastIndex((count, at) => count > 0 && !isGood(at, 1));
+    if (last < 0) return undefined;
+    let interval = Math.floor(last / minutesOfInterval);
+    let end = last + 1;
+    while (interval >= 0 && !isGood(interval * minutesOfInterval, end - interval * minutesOfInterval)) {
+      end = interval * minutesOfInterval;
+      interval -= 1;
+    }
     // The last minutes of that interval may have failed already.
-    let first = (interval + 1) * minutesOfInterval;
+    let first = Math.min((interval + 1) * minutesOfInterval, last);
     while (first > interval * minutesOfInterval && first > 0 && !isGood(first - 1, 1)) first -= 1;
     const found = this.#attempts.findIndex((count, at) => at >= first && count > (this.#delivered[at] ?? 0));
     return found < 0 ? undefined : this.#fromMs + found * minuteMs;

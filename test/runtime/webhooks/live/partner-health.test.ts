@@ -72,6 +72,26 @@ test("a partner that failed for minutes and then got everything by a redrive say
   });
 });
 
+test.each<[string, readonly RolledAttempt[], string]>([
+  [
+    "failed for a minute and recovered within 5 minutes",
+    [...made(60, several(9, "delivered")), ...made(6, several(5, "retried")), ...made(4, several(4, "delivered"))],
+    "2026-01-02T11:54:00.000Z",
+  ],
+  [
+    "failed for minutes and recovered later",
+    [...made(13, several(5, "retried")), ...made(12, several(5, "retried")), ...made(2, several(9, "delivered"))],
+    "2026-01-02T11:47:00.000Z",
+  ],
+  [
+    "failed once more after it recovered",
+    [...made(9, several(9, "retried")), ...made(2, [...several(5, "delivered"), "retried"])],
+    "2026-01-02T11:51:00.000Z",
+  ],
+])("a failing partner that %s is failing since its failures", async (_case, attempts, since) => {
+  expect(await healthAfter(attempts)).toMatchObject({ kind: "failing", since });
+});
+
 test("it is failing since the first failure after the last 5 minutes in which most attempts succeeded", async () => {
   const attempts = [
     ...made(180, several(9, "retried")),
