@@ -37,7 +37,10 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
       if (opened.session.id !== undefined) tellTabs("entered");
     });
   };
-  const leave = (): void => setCurrent({ start: again, hasLeft: true });
+  const leave = (): void => {
+    setRejected(undefined);
+    setCurrent({ start: withoutRejection(signIn), hasLeft: true });
+  };
   useNewToken(again, useToken);
   useTabMessages((message) => {
     // A session in the memory of this tab belongs to it alone.
@@ -65,6 +68,7 @@ export function App({ start }: { readonly start: Start }): JSX.Element {
               key={sessionKey(current.start.session)}
               session={current.start.session}
               again={again}
+              rejected={rejected}
               onToken={useToken}
               onLeave={leave}
             />
@@ -111,11 +115,13 @@ function sessionKey(session: Session): number {
 interface SignedInProps {
   readonly session: Session;
   readonly again: SignedOut;
+  /** Why the server rejected the token that was put into the address last. */
+  readonly rejected: string | undefined;
   readonly onToken: (token: string) => void;
   readonly onLeave: () => void;
 }
 
-function SignedIn({ session, again, onToken, onLeave }: SignedInProps): JSX.Element {
+function SignedIn({ session, again, rejected, onToken, onLeave }: SignedInProps): JSX.Element {
   const [hasEnded, setEnded] = useState(false);
   const api = useMemo(() => createApiClient(session.send, () => setEnded(true)), [session]);
   const { me, isReady } = useMe(api);
@@ -137,6 +143,7 @@ function SignedIn({ session, again, onToken, onLeave }: SignedInProps): JSX.Elem
         onSignOut={leave}
         onToken={onToken}
         ended={hasEnded ? again : undefined}
+        rejected={rejected}
       >
         <Outlet pages={pages} isReady={isReady} />
       </Frame>

@@ -20,11 +20,13 @@ interface FrameProps {
   readonly onToken: (token: string) => void;
   /** Set once the server rejected the token: what is shown stays. */
   readonly ended: SignedOut | undefined;
+  /** Why another token was rejected while this session lasts. */
+  readonly rejected: string | undefined;
   readonly children: ComponentChildren;
 }
 
 /** Header, navigation and the place of the page. */
-export function Frame({ pages, me, isReady, onSignOut, onToken, ended, children }: FrameProps): JSX.Element {
+export function Frame({ pages, me, isReady, onSignOut, onToken, ended, rejected, children }: FrameProps): JSX.Element {
   const { place } = useRouter();
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [place.path]);
@@ -68,6 +70,11 @@ export function Frame({ pages, me, isReady, onSignOut, onToken, ended, children 
       </nav>
       <main id="main" tabIndex={-1}>
         {ended === undefined ? null : <SignInAgain state={ended} onToken={onToken} />}
+        {ended !== undefined || rejected === undefined ? null : (
+          <p class="notice bad" role="alert">
+            The server rejected the token of the address, and this session continues: {rejected}
+          </p>
+        )}
         {children}
       </main>
     </>

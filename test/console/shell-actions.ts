@@ -33,6 +33,13 @@ async function signInWrongly({ installation, open }: ConsoleVisitor): Promise<vo
   await token.press("Enter");
   await see(tab, "Events", [installation.events.rejected]);
   expect(await rejected.count()).toBe(0);
+  await page.evaluate(() => (location.hash = "token=not-a-token"));
+  const kept = page
+    .getByRole("alert")
+    .filter({ hasText: "rejected the token of the address, and this session continues" });
+  await kept.waitFor();
+  await see(tab, "Events", [installation.events.rejected]);
+  expect(await tab.audit()).toEqual([]);
 }
 
 async function search({ installation, open, visit }: ConsoleVisitor): Promise<void> {
