@@ -107,7 +107,7 @@ const progress = {
 };
 
 const jobProgress = {
-  expected: count("Number of dead letters counted at the start; absent if it was not known"),
+  expected: count("Matches counted before the start; absent if they were not counted"),
   acknowledged: count("Acknowledged dead letters; present in acknowledgements only"),
 };
 

@@ -20,7 +20,7 @@ interface ReadingProps<Body> {
 
 /**
  * Shows a response: a skeleton while there is none, the problem where there is one, and the content. Content that is
- * not the newest stays, dimmed. A partial response names the missing regions.
+ * not the newest stays, under a line. A partial response names the missing regions.
  */
 export function Reading<Body>({ read, what, lines = 3, suggestion, children }: ReadingProps<Body>): JSX.Element {
   const { data, problem, isReading, isStale, missing } = read;

@@ -2,7 +2,7 @@ import type { Slo } from "../../api/objectives.ts";
 import type { PartnerDetail, PartnerSummary } from "../../api/partners.ts";
 import type { DeadLetterCount } from "../../api/replays.ts";
 import type { HealthAnswer } from "../../api/catalog.ts";
-import { formatCount, formatMissing, formatShare, formatWord } from "../components/format.ts";
+import { formatCount, formatMissing, formatNumber, formatShare, formatWord } from "../components/format.ts";
 import { budgetLeft, objectivePath } from "../objectives/objective-view.ts";
 import { changedQuery } from "../router/place.ts";
 import { partnerPath } from "../webhooks/links.tsx";
@@ -157,18 +157,36 @@ export function breakerNeeds(partners: readonly PartnerDetail[]): readonly Need[
     }));
 }
 
-/** Dead letters by partner and reason. */
+/** Dead letters, a line for each partner, the most frequent reason first. */
 export function deadLetterNeeds(counts: readonly DeadLetterCount[]): readonly Need[] {
-  return counts
-    .filter(({ count }) => count > 0)
-    .map(({ partner, reason, count, oldest_at: since }) => ({
-      key: `letters ${partner} ${reason}`,
+  const byPartner = Map.groupBy(
+    counts.filter(({ count }) => count > 0),
+    (letter) => letter.partner,
+  );
+  return [...byPartner].map(([partner, unsorted]) => {
+    const letters = unsorted.toSorted((a, b) => b.count - a.count);
+    const [first] = letters;
+    const total = letters.reduce((sum, { count }) => sum + count, 0);
+    const isOne = letters.length === 1;
+    const reasons = letters.map(({ reason, count }) => (isOne ? "" : `${formatNumber(count)} `) + formatWord(reason));
+    const only = { partner, reason: isOne ? (first?.reason ?? null) : null };
+    const since = letters.map(({ oldest_at: at }) => at).toSorted((a, b) => (a < b ? -1 : 1))[0] ?? null;
+    return {
+      key: `letters ${partner}`,
       state: "dead",
       subject: partner,
-      reason: `${formatCount(count, "dead letter")}, ${formatWord(reason)}`,
+      reason: `${formatCount(total, "dead letter")}, ${shortList(reasons)}`,
       since,
-      to: `/dead-letters${changedQuery(new URLSearchParams(), { partner, reason })}`,
-    }));
+      to: `/dead-letters${changedQuery(new URLSearchParams(), only)}`,
+    };
+  });
+}
+
+const reasonsShownMax = 3;
+
+function shortList(texts: readonly string[]): string {
+  const shown = texts.slice(0, reasonsShownMax);
+  return [...shown, ...(texts.length > shown.length ? [`${texts.length - shown.length} more`] : [])].join(", ");
 }
 
 /** True if the error budget of an objective is spent too fast. */

@@ -16,7 +16,7 @@ import { Timestamp } from "../components/timestamp.tsx";
 import { Page, Section } from "../components/page.tsx";
 import { ProblemNotice } from "../components/problem-notice.tsx";
 import { Reading } from "../components/reading.tsx";
-import { isGoingOn, Progress } from "../replays/progress.tsx";
+import { isGoingOn, Progress, selectedBy } from "../replays/progress.tsx";
 import { pathTo } from "../router/place.ts";
 import { Link } from "../router/router.tsx";
 
@@ -144,7 +144,7 @@ function ReplayFacts({ replay }: { readonly replay: Replay }): JSX.Element {
     <Facts
       facts={[
         ["Status", <Badge key="status" state={status} />],
-        ["Matching deliveries", formatNumber(matched)],
+        ["Matching deliveries", formatNumber(selectedBy(replay))],
         ["Published", formatNumber(published)],
         ["Delivered", formatNumber(delivered)],
         ["Failed", formatNumber(failed)],

@@ -9,12 +9,23 @@ export function isGoingOn({ status, published, delivered, failed }: Replay): boo
   return delivered + failed < published;
 }
 
+/** What a replay selects. While it reads its matches, those that were counted before its start. */
+export function selectedBy({ status, expected = 0, matched }: Replay): number {
+  return status === "queued" || status === "running" ? Math.max(expected, matched) : matched;
+}
+
+/** Of how many deliveries or dead letters the progress is. While matches are read, of all that it selects. */
+export function progressTotal(replay: Replay): number {
+  const { status, acknowledged, expected, matched, published } = replay;
+  if (acknowledged !== undefined) return Math.max(expected ?? matched, acknowledged);
+  return status === "queued" || status === "running" ? selectedBy(replay) : published;
+}
+
 /** What became of what a replay published, as a bar and in words. */
 export function Progress({ replay }: { readonly replay: Replay }): JSX.Element {
-  const { acknowledged, expected, matched, failed } = replay;
-  const isOfDelivery = acknowledged === undefined;
+  const { acknowledged, failed } = replay;
   const delivered = acknowledged ?? replay.delivered;
-  const published = isOfDelivery ? replay.published : Math.max(expected ?? matched, acknowledged);
+  const published = progressTotal(replay);
   const share = (count: number): string => `${published === 0 ? 0 : (count / published) * 100}%`;
   const said =
     acknowledged !== undefined

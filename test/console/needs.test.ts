@@ -112,18 +112,29 @@ test("an open breaker needs attention, and an unknown one does not", () => {
   ]);
 });
 
-test("dead letters need attention, the oldest first, and link to their list", () => {
-  const count = (reason: string, number: number, minute: number) => ({
-    partner: "shop/a",
+test("dead letters need attention, a line for each partner, and link to their list", () => {
+  const count = (name: string, reason: string, number: number, minute: number) => ({
+    partner: name,
     reason,
     count: number,
     oldest_at: at(minute),
     newest_at: at(50),
   });
-  const counts = [count("status_422", 1, 9), count("x&y=z", 1_200, 3), count("none", 0, 0)];
+  const counts = [
+    count("shop/a", "status_422", 1, 2),
+    count("shop/a", "x&y=z", 1_200, 3),
+    count("shop/a", "none", 0, 0),
+    count("shop/b", "status_422", 1, 9),
+    ...["r1", "r2", "r3", "r4", "r5"].map((reason) => count("shop/c", reason, 2, 20)),
+  ];
   expect(bySeverity(deadLetterNeeds(counts))).toMatchObject([
-    { reason: "1,200 dead letters, x&y=z", since: at(3), to: "/dead-letters?partner=shop%2Fa&reason=x%26y%3Dz" },
-    { reason: "1 dead letter, status 422", since: at(9), to: "/dead-letters?partner=shop%2Fa&reason=status_422" },
+    {
+      reason: "1,201 dead letters, 1,200 x&y=z, 1 status 422",
+      since: at(2),
+      to: "/dead-letters?partner=shop%2Fa",
+    },
+    { reason: "1 dead letter, status 422", since: at(9), to: "/dead-letters?partner=shop%2Fb&reason=status_422" },
+    { reason: "10 dead letters, 2 r1, 2 r2, 2 r3, 2 more" },
   ]);
 });
 

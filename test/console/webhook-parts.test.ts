@@ -12,6 +12,8 @@ import { timelineOf } from "../../console/partners/timeline.ts";
 import { formatTime } from "../../console/components/format.ts";
 import { replaySelection } from "../../console/pages/replays-page.tsx";
 import { mustType } from "../../console/components/confirm-count.tsx";
+import type { Replay } from "../../api/replays.ts";
+import { progressTotal, selectedBy } from "../../console/replays/progress.tsx";
 import { bulkLabel, notesOf, publishedBy } from "../../console/webhooks/start-replay.tsx";
 
 const attempt: AttemptHistory = {
@@ -250,4 +252,16 @@ test.each([
   ["that a server of an earlier version hides", { field: "headers.x" }, "before", "hidden"],
 ] as const)("the preview states why a value is absent %s", (_title, change, side, text) => {
   expect(absentText(change, side)).toBe(text);
+});
+
+test("a replay that still reads its matches shows all that were counted", () => {
+  const replay = (status: "running" | "completed", more: object) =>
+    ({ status, matched: 23, published: 10, delivered: 9, failed: 0, ...more }) as Replay;
+  expect(progressTotal(replay("running", { expected: 45 }))).toBe(45);
+  expect(selectedBy(replay("running", { expected: 45 }))).toBe(45);
+  // It was not counted, or more came.
+  expect(progressTotal(replay("running", {}))).toBe(23);
+  expect(selectedBy(replay("running", { expected: 20 }))).toBe(23);
+  expect(progressTotal(replay("completed", { expected: 45 }))).toBe(10);
+  expect(progressTotal(replay("completed", { expected: 45, acknowledged: 40 }))).toBe(45);
 });
