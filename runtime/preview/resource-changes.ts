@@ -8,7 +8,7 @@ import { compilePattern } from "../webhooks/events/subscriptions.ts";
 import { labelOf } from "./attempt-changes.ts";
 import { objectName } from "./edited-config.ts";
 
-/** Differences of the resources of two configurations. Values are JSON, cut to 200 characters. */
+/** Differences of the resources of two configurations. Values are JSON, of which at most 200 characters are shown. */
 export type ResourceChanges = Pick<PreviewedResources, "added" | "removed" | "changed" | "unchanged">;
 
 /**
@@ -80,9 +80,22 @@ function fieldChange(field: string, before: string | undefined, after: string | 
   if (isHidden(field)) return { field, hidden: ["before", "after"] };
   return {
     field,
-    ...(before === undefined ? {} : { before: before.slice(0, valueCharactersMax) }),
-    ...(after === undefined ? {} : { after: after.slice(0, valueCharactersMax) }),
+    ...(before === undefined ? {} : { before: shownPart(before, after) }),
+    ...(after === undefined ? {} : { after: shownPart(after, before) }),
   };
+}
+
+const leadCharacters = 40;
+
+/** A value, or the part of a long one at which it differs from the other; `…` stands for what is left out. */
+function shownPart(value: string, other = ""): string {
+  if (value.length <= valueCharactersMax) return value;
+  let differsAt = 0;
+  while (differsAt < value.length && value[differsAt] === other[differsAt]) differsAt += 1;
+  const room = valueCharactersMax - 2;
+  const from = Math.max(0, Math.min(differsAt - leadCharacters, value.length - room));
+  const to = from + room;
+  return `${from > 0 ? "…" : ""}${value.slice(from, to)}${to < value.length ? "…" : ""}`;
 }
 
 /** A configuration by the paths of its fields. */

@@ -69,6 +69,17 @@ test("changed fields are named with both values, in the order of their names", (
   ]);
 });
 
+test("long values are shown where they differ, and marked where they are cut", () => {
+  const many = Array.from({ length: 60 }, (_, index) => `payout.kind_${String(index).padStart(2, "0")}`);
+  const { config } = edit(partner("one", { types: many }), partner("two"));
+  const other = edit(partner("one", { types: [...many.slice(0, 50), "payout.last"] }), partner("two")).config;
+  const [field] = resourceChanges(config, other).changed[0]?.fields ?? [];
+  expect(field).toMatchObject({ field: "subscriptions[all].types" });
+  expect(field?.before).toMatch(/^…[^…]*"payout.kind_49","payout.kind_50",[^…]*…$/u);
+  expect(field?.after).toMatch(/^…[^…]*"payout.kind_49","payout.last"\]$/u);
+  for (const text of [field?.before, field?.after]) expect(text?.length).toBeLessThanOrEqual(200);
+});
+
 test("an edited catalog of events names the part of each schema that changes", () => {
   const catalog = (properties: object): Resource => {
     const version = { version: "2026-01-31", schema: { type: "object", properties } };
