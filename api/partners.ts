@@ -132,8 +132,8 @@ export type PartnerEndpoint = Static<typeof PartnerEndpoint>;
 const place = {
   last_failure: nullable(
     ref(PartnerFailure),
-    "The failed attempt that began last, for the tenants of the token, without pings; ends of deliveries without a " +
-      "request are none. Null if none is known, which covers at least the last 48 hours",
+    "The failed attempt that began last, for the tenants of the token, without pings and ends without a request. " +
+      "Null if no such attempt is known, which covers at least the last 48 hours",
   ),
   endpoint: ref(PartnerEndpoint, "Where events are sent"),
   managed_by: ref(ConfigurationPlace, "What contains the definition of the partner"),

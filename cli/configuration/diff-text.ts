@@ -129,7 +129,7 @@ function markdownLines({ added, removed, changed, refused }: PreviewedResources)
 }
 
 function changeText({ field, before, after, hidden = [] }: FieldChange): string {
-  // The path of an entry of a list stands for all its fields. Only one side has the entry.
+  // The path ends at an entry of a list, which only one side has.
   if (field.endsWith("]") && (before === undefined || after === undefined))
     return after !== undefined || hidden.join(",") === "after" ? "added" : "removed";
   // A server of an earlier version does not list what it withholds.

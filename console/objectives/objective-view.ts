@@ -92,7 +92,7 @@ export interface Onset {
 /**
  * When the budget began to burn: the first of the latest points between which it fell, each time by more than a burn
  * rate of 1 spends, and the point after it. Undefined if it did not fall so between the last two points. Errors within
- * the objective let a budget fall slowly all the time, so a smaller fall is none.
+ * the objective let a budget fall slowly all the time, so smaller falls do not count.
  */
 export function burnOnset({
   data,

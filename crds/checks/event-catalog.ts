@@ -82,16 +82,13 @@ function versionProblems(
 }
 
 function sensitiveProblems(
-  { sensitive }: Pick<EventCatalogType, "sensitive">,
+  { sensitive }: EventCatalogType,
   roots: readonly SchemaNode[],
   at: string,
 ): readonly FieldProblem[] {
-  loose.set(
-    sensitive,
-    sensitive.map(({ pointer }) => pointer).filter((pointer) => !leads(pointer, roots, properPlaces)),
-  );
+  loose.set(sensitive, loosePointers(sensitive, roots));
   return sensitive.flatMap(({ pointer }, index) => {
-    if (leads(pointer, roots, placesBelow)) return [];
+    if (leads(pointer, roots, true)) return [];
     return [
       invalid(
         `${at}.sensitive[${index}].pointer`,
@@ -101,30 +98,22 @@ function sensitiveProblems(
   });
 }
 
-type Places = (nodes: ReadonlySet<SchemaNode>, segment: string) => ReadonlySet<SchemaNode>;
-
-function leads(pointer: string, roots: readonly SchemaNode[], places: Places): boolean {
-  return pointer.slice(1).split("/").reduce<ReadonlySet<SchemaNode>>(places, new Set(roots)).size > 0;
+/** @param isWide true to follow `additionalProperties` too, which accept a name with a typing error */
+function leads(pointer: string, roots: readonly SchemaNode[], isWide: boolean): boolean {
+  const segments = pointer.slice(1).split("/");
+  const below = (nodes: ReadonlySet<SchemaNode>, segment: string) => placesBelow(nodes, segment, isWide);
+  return segments.reduce<ReadonlySet<SchemaNode>>(below, new Set(roots)).size > 0;
 }
 
-const placesBelow: Places = (nodes, segment) => membersBelow(nodes, segment, ({ additional }) => [additional]);
-/** Without `additionalProperties`, which accepts a name with a typing error too. */
-const properPlaces: Places = (nodes, segment) => membersBelow(nodes, segment, () => []);
-
 /** The schemas that a segment leads to, from branches too. Each is visited once, however many refer to it. */
-function membersBelow(
-  nodes: ReadonlySet<SchemaNode>,
-  segment: string,
-  othersOf: (node: SchemaNode) => readonly SchemaNode["additional"][],
-): ReadonlySet<SchemaNode> {
+function placesBelow(nodes: ReadonlySet<SchemaNode>, segment: string, isWide: boolean): ReadonlySet<SchemaNode> {
   const name = segment.replaceAll("~1", "/").replaceAll("~0", "~");
   const visited = new Set(nodes);
   const found = new Set<SchemaNode>();
   // A set also iterates over what is added on the way.
-  for (const node of visited) {
-    const { properties, items, allOf = [], anyOf = [], oneOf = [] } = node;
-    for (const branch of [...allOf, ...anyOf, ...oneOf]) visited.add(branch);
-    const members = [properties?.get(name), segment === "*" ? items : undefined, ...othersOf(node)];
+  for (const { properties, items, additional, allOf, anyOf, oneOf } of visited) {
+    for (const branch of [allOf, anyOf, oneOf].flatMap((branches = []) => branches)) visited.add(branch);
+    const members = [properties?.get(name), segment === "*" ? items : undefined, isWide ? additional : undefined];
     for (const member of members) if (typeof member === "object") found.add(member);
   }
   return found;
@@ -158,11 +147,7 @@ export function contradictionWarnings({ types }: EventCatalogSpec): readonly str
  */
 export function looseWarnings({ types }: EventCatalogSpec): readonly string[] {
   const all = types.flatMap(({ type, sensitive, versions }) => {
-    if (!loose.has(sensitive)) {
-      const roots = versions.flatMap(({ schema }) => parseSchema(schema).root ?? []);
-      if (roots.length === versions.length) sensitiveProblems({ sensitive }, roots, "");
-    }
-    const found = loose.get(sensitive) ?? [];
+    const found = loose.get(sensitive) ?? looseIn(sensitive, versions);
     return found.map(
       (pointer) => `sensitive field ${pointer} of ${type}: only additionalProperties allows it; check its spelling`,
     );
@@ -170,7 +155,18 @@ export function looseWarnings({ types }: EventCatalogSpec): readonly string[] {
   return all.slice(0, warningsMax);
 }
 
-/** Pointers that no properties declare, by the list that was checked. */
+type Sensitive = EventCatalogType["sensitive"];
+
+function looseIn(sensitive: Sensitive, versions: readonly EventCatalogTypeVersion[]): readonly string[] {
+  const roots = versions.flatMap(({ schema }) => parseSchema(schema).root ?? []);
+  return roots.length === versions.length ? loosePointers(sensitive, roots) : [];
+}
+
+function loosePointers(sensitive: Sensitive, roots: readonly SchemaNode[]): readonly string[] {
+  return sensitive.map(({ pointer }) => pointer).filter((pointer) => !leads(pointer, roots, false));
+}
+
+/** Those of lists that were checked, so that schemas are parsed once. */
 const loose = new WeakMap<object, readonly string[]>();
 
 /** Those of schemas whose problems were looked for, so that they are parsed once. */

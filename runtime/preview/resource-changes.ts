@@ -87,7 +87,7 @@ function fieldChange(field: string, before: string | undefined, after: string | 
 
 const leadCharacters = 40;
 
-/** A value, or the part of a long one at which it differs from the other; `…` stands for what is left out. */
+/** A value, or the part of a long one at which it differs from the other; `…` marks omitted text. */
 function shownPart(value: string, other = ""): string {
   if (value.length <= valueCharactersMax) return value;
   let differsAt = 0;

@@ -4,7 +4,8 @@ import type { DeliverySummary, EventSummary } from "../../api/histories.ts";
 import type { PartnerSummary } from "../../api/partners.ts";
 import { describe, expect, test } from "vitest";
 import { absenceText } from "../../console/events/explanation.tsx";
-import { failureCause, isUnsent } from "../../console/events/failure-cause.ts";
+import { unsentReasons } from "../../api/histories.ts";
+import { countAttempts, failureCause, isUnsent } from "../../console/events/failure-cause.ts";
 import { countStates, failuresFirst, resultText } from "../../console/events/failures-first.ts";
 import { chipsOf, deliveryPath, fitting } from "../../console/events/event-table.tsx";
 import { knownValues } from "../../console/events/use-known-values.ts";
@@ -186,4 +187,9 @@ describe("the reason why a partner has no delivery", () => {
   ])("%j", (change, text) => {
     expect(absenceText({ ...absent, ...change })).toMatch(text);
   });
+});
+
+test("records of ends without a request are no attempts, as in the API", () => {
+  const records = [...unsentReasons, "tls"].map((reason) => ({ error: { reason, detail: "" } }));
+  expect(countAttempts([{ error: null }, ...records])).toBe(2);
 });

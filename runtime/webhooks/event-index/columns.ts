@@ -134,7 +134,7 @@ export class IndexColumns {
     if (!isPing) this.#roll(row);
   }
 
-  /** The failed attempt to a partner that began last, without pings; ends without a request are none. */
+  /** The failed attempt to a partner that began last, without pings and ends without a request. */
   lastFailed(partner: string, isTenant: (tenant: string) => boolean): FailedAttempt | undefined {
     let last: FailedAttempt | undefined;
     for (const failure of this.#failures.values())
