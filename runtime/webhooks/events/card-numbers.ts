@@ -45,6 +45,8 @@ const printedForms: readonly RegExp[] = [
 
 /** Two letters and all groups of digits after them. */
 const ibanForm = new RegExp(String.raw`[A-Z]{2}\d+(?:${separator}{1,3}\d+)*`, "gu");
+/** The text form of a UUID, in which zeros and four groups may look like a number. Source: RFC 9562 §4. */
+const uuidForm = /(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])/giu;
 const ibanDigits = /^\d{13,32}$/u;
 /** Letters and digits that are read on either side of a number. A longer word is not a label of a number. */
 const adjacentCharactersMax = 64;
@@ -67,7 +69,7 @@ const isDigit = /^\p{Nd}$/u;
 export function hasCardNumber(text: string): boolean {
   const plain = plainDigits(text);
   if (!enoughDigits.test(plain)) return false;
-  const searched = plain.replace(ibanForm, (found) => (isIban(found) ? "," : found));
+  const searched = plain.replace(uuidForm, ",").replace(ibanForm, (found) => (isIban(found) ? "," : found));
   return printedForms.some((form) =>
     searched.matchAll(form).some(({ 0: zeros, 1: printed = "", index }) => {
       const end = index + zeros.length + printed.length;

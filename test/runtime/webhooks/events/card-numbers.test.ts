@@ -64,6 +64,7 @@ describe("a card number", () => {
     ["in two groups of eight", "41111111 11111111"],
     ["with zeros before it", "00004111111111111111"],
     ["in fours with a zero before it", "04111 1111 1111 1111"],
+    ["in fours with zeros before it and a year behind it", "00004111-1111-1111-1111-2028"],
     ["behind a label", "pan4111111111111111"],
     ["behind a label with a digit", "card1x4111111111111111"],
     ["before a currency", "4111111111111111EUR"],
@@ -81,6 +82,8 @@ describe("a card number", () => {
     ["a time in nanoseconds", "1767323046000000000"],
     ["a longer number", `4111111111111111${"0".repeat(8)}`],
     ["digits inside a hash", "a4111111111111111f"],
+    ["digits of a UUID behind zeros", "00005401-5442-4056-4444-304422486444"],
+    ["digits of a UUID in capitals", "00005401-5442-4056-4444-3044224864AB"],
     ["digits of a fraction", "0.4111111111111111"],
     ["digits in other groups", "41 11 11 11 11 11 11 11"],
     ["four separators in a row", "4111    1111    1111    1111"],
@@ -102,7 +105,8 @@ describe("a card number", () => {
   test("is never found in a UUID", () => {
     const uuids = Array.from({ length: 5_000 }, () => randomUUID());
     const decimal = Array.from({ length: 5_000 }, () => randomUUID().replace(/[a-f]/gu, "4"));
-    expect([...uuids, ...decimal].filter(hasCardNumber)).toEqual([]);
+    const behindZeros = decimal.map((uuid) => `0000${uuid.slice(4)}`);
+    expect([...uuids, ...decimal, ...behindZeros].filter(hasCardNumber)).toEqual([]);
   });
 
   test("is found with its check digit and with no other", () => {
