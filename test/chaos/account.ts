@@ -234,9 +234,10 @@ export function isLate({ past: { fault }, ms, addedMs }: JudgedSilence): boolean
 }
 
 /** Silences of healthy partners around the loss of servers and pods. */
-export function silencesOf({ installation, faults }: Evidence) {
+export function silencesOf({ installation, events, faults }: Evidence) {
+  const lastMs = events.at(-1)?.sentMs ?? Number.POSITIVE_INFINITY;
   const healthy = installation.partners.filter(({ profile }) => profile.isHealthy === true);
-  return withTails(faults, tailMsMax)
+  return withTails(faults, tailMsMax, lastMs)
     .filter(({ past: { fault } }) => losesServer(fault) || losesPod(fault))
     .map(({ past, tailMs, nextMs }) => {
       const longest = (elected?: (name: string) => readonly number[]): number =>

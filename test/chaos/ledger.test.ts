@@ -157,7 +157,15 @@ test("what the next fault delays is no silence of the one before", () => {
 
 test("a fault has its time alone until the next one begins", () => {
   const faults = [past("kill_pod", 0, 1_000), past("kill_pod", 3_000, 4_000)];
-  expect(withTails(faults, 5_000).map(({ tailMs }) => tailMs)).toEqual([2_000, 5_000]);
+  expect(withTails(faults, 5_000, 60_000).map(({ tailMs }) => tailMs)).toEqual([2_000, 5_000]);
+});
+
+test("the end of the traffic is no silence", () => {
+  const deliveredMs = [0, 1_000, 2_000, 3_000, 4_000, 5_000];
+  const silences = withTails([past("kill_pod", 500, 1_000)], 10_000, 5_000).map(({ past: one, tailMs, nextMs }) =>
+    silenceMs(deliveredMs, one, tailMs, nextMs),
+  );
+  expect(silences).toEqual([1_000]);
 });
 
 test("a repeat is needless when each request left a record", () => {

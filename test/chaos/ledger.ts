@@ -216,13 +216,16 @@ export function silenceMs(
 /**
  * Each fault with the time that belongs to it alone: until `tailMs` after its end, or until the next one begins at
  * `nextMs`.
+ *
+ * @param lastMs when the last event was sent: partners receive nothing afterwards. It ends the time of the last fault
  */
 export function withTails<T extends PastFault>(
   faults: readonly T[],
   tailMs: number,
+  lastMs: number,
 ): readonly { readonly past: T; readonly tailMs: number; readonly nextMs: number }[] {
   return faults.map((past, index) => {
-    const nextMs = faults[index + 1]?.fromMs ?? Number.POSITIVE_INFINITY;
+    const nextMs = faults[index + 1]?.fromMs ?? lastMs;
     return { past, tailMs: Math.max(0, Math.min(tailMs, nextMs - past.toMs)), nextMs };
   });
 }
