@@ -17,7 +17,7 @@ import { createTokens } from "./authorization/access-tokens.ts";
 import { createEndpointValidations } from "./authorization/endpoint-validation.ts";
 import { createBacklogs, type Backlogs } from "./routing/backlog-limit.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
-import { createPartnerHolds, createDisabledPartners } from "./partners/partner-holds.ts";
+import { createPartnerHolds, createDisabledPartners, holdsPod } from "./partners/partner-holds.ts";
 import type { RouterDeps } from "./routing/missing-steps.ts";
 import { createCachedBlock, createFindBlock } from "./history/find-block.ts";
 import { createEventIndex } from "./event-index/event-index.ts";
@@ -155,8 +155,15 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
 
 /** What keeps partners waiting: marks of a 410, and pauses. */
 function createBlocks({ nats, log }: WebhookEngineDeps, { layout, ending: signal }: ContextParts, now: () => number) {
-  const disabled = createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners));
-  const holds = createPartnerHolds({ bucket: createBucket(nats, layout.buckets.pausedPartners), log, signal });
+  const announce = (message: object): void =>
+    nats.outbox.publish(`${layout.podSubject(holdsPod)}.held`, JSON.stringify(message));
+  const disabled = createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners), announce);
+  const holds = createPartnerHolds({
+    bucket: createBucket(nats, layout.buckets.pausedPartners),
+    announce,
+    log,
+    signal,
+  });
   const findBlock = createFindBlock({ disabled, holds, now });
   return { disabled, holds, findBlock, findCachedBlock: createCachedBlock(findBlock) };
 }

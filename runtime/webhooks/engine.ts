@@ -35,7 +35,7 @@ import { createReplays, type Replays } from "./replay/replays.ts";
 import { createReplayRunner } from "./replay/runner.ts";
 import { publishedKeys, type PublishedKeys } from "./signing/keys.ts";
 import { LaneOwnership, podKey } from "./workers/lane-ownership.ts";
-import { Lanes } from "./workers/lane-workers.ts";
+import { Lanes, serveHolds } from "./workers/lane-workers.ts";
 import { createPromotions, type Promotions } from "./workers/promotions.ts";
 
 /** Heartbeats are sent twice a second. */
@@ -106,6 +106,7 @@ export class WebhookEngine {
   readonly #contracts: EventContracts;
   #stopBackground: () => void = () => undefined;
   #stopSubject: () => Promise<void> = () => Promise.resolve();
+  #stopHolds: () => Promise<void> = () => Promise.resolve();
   #stopped: Promise<void> | undefined;
 
   constructor(deps: WebhookEngineDeps, layout: Layout, streamWatch: StreamWatch) {
@@ -180,6 +181,7 @@ export class WebhookEngine {
       await this.stop(0);
       throw error;
     }
+    this.#stopHolds = serveHolds(nats, this.#layout, this.pods.own, this.#lanes);
     this.#lanes.start();
     this.#stopBackground = startBackground({
       context: this.#context,
@@ -254,6 +256,7 @@ export class WebhookEngine {
     // Other pods take the lanes over at once, while the attempts under way here may end.
     await Promise.all([this.#router.stop(drainMs), this.#lanes.stop(drainMs), this.#ownership.leave()]);
     this.#ending.abort();
+    await this.#stopHolds();
     this.#stopBackground();
     await this.#context.sender.close();
   }

@@ -116,7 +116,12 @@ async function make(
     ...(sent && { sent }),
     ...(source.isDirect && { direct: source.isDirect }),
   };
-  await concludeAttempt(context, { ...made, ...extra }, source.apply, span.sampledTraceId);
+  const apply = async (concluded: MadeAttempt): Promise<void> => {
+    // Whoever works on the partner after this attempt must find its pause.
+    await context.holds.kept(partner.key);
+    await source.apply(concluded);
+  };
+  await concludeAttempt(context, { ...made, ...extra }, apply, span.sampledTraceId);
   span.end(settlement);
   return true;
 }

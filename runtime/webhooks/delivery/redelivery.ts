@@ -54,6 +54,17 @@ export function decideRedelivery(
   return deliveryCount > deliveriesWithoutTraceMax ? { kind: "poison" } : { kind: "send" };
 }
 
+/** Whether a delivery was moved to another lane or has gone on. @throws NoReplyError as {@link readStoredState} */
+export async function isElsewhere(
+  source: StateSource,
+  delivery: DeliveryRecord,
+  lanes: Pick<Partner, "lanes">,
+): Promise<boolean> {
+  const { live, attempts } = await readStoredState(source, delivery, lanes);
+  const isOver = attempts.some((record) => !isLater(delivery, record));
+  return isOver || live.some((other) => isLater(other, delivery) || isMoved(other, delivery));
+}
+
 /**
  * Reads what is stored about a delivery, from the leaders of the streams.
  *

@@ -15,9 +15,23 @@ interface StoredHold extends Omit<OpenBreaker, "kind"> {
   readonly about: string;
 }
 
+/** The pod of subjects on which every pod listens to holds. */
+export const holdsPod = "_partners";
+
+/** Tells all pods of a hold at once: another one may own the lane by now. Delivery is not guaranteed. */
+type Announce = (message: HoldMessage) => void;
+
+/** A hold of a partner, for the pod that owns its lane now. */
+type HoldMessage = { readonly key: string } & (
+  | { readonly pause: StoredHold }
+  /** Specification that responded with 410. */
+  | { readonly disabled: string }
+);
+
 interface PartnerHoldsDeps {
   /** Pauses by partner key. */
   readonly bucket: Bucket;
+  readonly announce: Announce;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
@@ -25,7 +39,7 @@ interface PartnerHoldsDeps {
 /** A pause that JetStream does not store for so long is known to this pod alone. */
 const storeMsMax = 5_000;
 
-export function createPartnerHolds({ bucket, log, signal }: PartnerHoldsDeps) {
+export function createPartnerHolds({ bucket, announce, log, signal }: PartnerHoldsDeps) {
   /** States that are not stored yet, and the writes under way, by partner key. */
   const next = new Map<string, readonly [Partner, BreakerState]>();
   const writes = new Map<string, Promise<void>>();
@@ -45,6 +59,7 @@ export function createPartnerHolds({ bucket, log, signal }: PartnerHoldsDeps) {
     /** Stores a pause, or removes that of a closed breaker. The latest state of a partner wins. Never rejects. */
     keep: (partner: Partner, state: BreakerState) => {
       const { key } = partner;
+      if (state.kind === "open") announce({ key, pause: storedHold(partner, state) });
       next.set(key, [partner, state]);
       if (!writes.has(key)) writes.set(key, writeAll(key));
     },
@@ -65,18 +80,40 @@ async function write(bucket: Bucket, partner: Partner, state: BreakerState): Pro
     await bucket.drop(partner.key);
     return;
   }
-  const { kind: _kind, ...rest } = state;
-  const stored: StoredHold = { ...rest, about: aboutOf(partner, state.cause) };
-  await bucket.put(partner.key, JSON.stringify(stored));
+  await bucket.put(partner.key, JSON.stringify(storedHold(partner, state)));
+}
+
+function storedHold(partner: Partner, { kind: _kind, ...rest }: OpenBreaker): StoredHold {
+  return { ...rest, about: aboutOf(partner, rest.cause) };
+}
+
+function parseHold(text: string, partner: Partner): OpenBreaker | undefined {
+  return readHold(parseJsonObject(text) ?? {}, partner);
 }
 
 /** Undefined for a pause that an edit has ended, and for the form of another version. */
-function parseHold(text: string, partner: Partner): OpenBreaker | undefined {
-  const { cause, about, sinceMs, untilMs, restMs, failures }: Partial<StoredHold> = parseJsonObject(text) ?? {};
+function readHold(stored: Partial<StoredHold>, partner: Partner): OpenBreaker | undefined {
+  const { cause, about, sinceMs, untilMs, restMs, failures } = stored;
   const known = openCauses.find((one) => one === cause);
   if (known === undefined || about !== aboutOf(partner, known)) return undefined;
   if (!isNumber(sinceMs) || !isNumber(untilMs) || !isNumber(restMs) || !isNumber(failures)) return undefined;
   return { kind: "open", cause: known, sinceMs, untilMs, restMs, failures };
+}
+
+/** What ends the deliveries to a partner: a pause, or a 410. */
+export type Hold = OpenBreaker | "disabled";
+
+/** Reads the message of a hold. @param partnerOf the configured partner with a key */
+export function readHoldMessage(
+  text: string,
+  partnerOf: (key: string) => Partner | undefined,
+): { readonly partner: Partner; readonly hold: Hold } | undefined {
+  const { key, pause, disabled }: { key?: unknown; pause?: unknown; disabled?: unknown } = parseJsonObject(text) ?? {};
+  const partner = typeof key === "string" ? partnerOf(key) : undefined;
+  if (partner === undefined) return undefined;
+  const isDisabled = disabled === partner.config.specDigest;
+  const hold = isDisabled ? "disabled" : readHold(Object(pause) as Partial<StoredHold>, partner);
+  return hold && { partner, hold };
 }
 
 /** An edit may have repaired a partner that failed. A `Retry-After` is about the endpoint. */
@@ -114,7 +151,7 @@ export interface DisabledPartners {
 }
 
 /** @param bucket marks by partner key */
-export function createDisabledPartners(bucket: Bucket): DisabledPartners {
+export function createDisabledPartners(bucket: Bucket, announce: Announce): DisabledPartners {
   const listeners = new Set<() => void>();
   const find: DisabledPartners["find"] = async ({ config, key }) => {
     const entry = await bucket.get(key);
@@ -126,6 +163,7 @@ export function createDisabledPartners(bucket: Bucket): DisabledPartners {
       const { uid, namespace, name, generation, specDigest } = config;
       const mark: DisabledMark = { uid, namespace, name, generation, specDigest, at: new Date(nowMs).toISOString() };
       await retryUntilReply(() => bucket.put(key, JSON.stringify(mark)), { signal });
+      announce({ key, disabled: specDigest });
       listeners.forEach((listener) => listener());
     },
     isDisabled: async (partner) => (await find(partner)) !== undefined,

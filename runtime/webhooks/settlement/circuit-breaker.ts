@@ -145,6 +145,26 @@ export function causeOf(state: BreakerState): OpenCause | undefined {
   return state.kind === "closed" ? undefined : state.cause;
 }
 
+/** The pause that one response requested; undefined without one. */
+export function requestedPause(
+  { pauseMs = 0 }: Effect,
+  policy: CircuitBreakerConfig | undefined,
+  nowMs: number,
+): OpenBreaker | undefined {
+  const state = afterAttempt(closedBreaker, { health: "unknown", pauseMs }, policy, nowMs);
+  return state.kind === "open" ? state : undefined;
+}
+
+/** The state of an owner that learns of a pause: the later end counts, and failures count as the cause. */
+export function joinedPause(state: BreakerState, pause: OpenBreaker): OpenBreaker {
+  if (state.kind === "closed") return pause;
+  const base = pause.cause === "failures" && state.cause !== "failures" ? pause : state;
+  if (state.kind === "probing") return { ...base, kind: "open", untilMs: pause.untilMs };
+  return base === state && state.untilMs >= pause.untilMs
+    ? state
+    : { ...base, kind: "open", untilMs: Math.max(state.untilMs, pause.untilMs) };
+}
+
 /** The state in a pod that takes over a partner whose consumers are paused and whose pause is not stored. */
 export function takenOver(untilMs: number, policy: CircuitBreakerConfig, nowMs: number): OpenBreaker {
   const { openMs, failures } = policy;

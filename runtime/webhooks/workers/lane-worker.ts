@@ -8,6 +8,7 @@ import { deliver, deliverDirectly } from "../delivery/deliver.ts";
 import type { DeliveryContext, HeldEvent, LaneControl, Work } from "../delivery/delivery-context.ts";
 import { createInFlight, type InFlight, createRedeliveryCheck, type RedeliveryCheck } from "../delivery/in-flight.ts";
 import type { Partner } from "../partners/partner.ts";
+import type { Hold } from "../partners/partner-holds.ts";
 import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import type { BreakerState } from "../settlement/circuit-breaker.ts";
@@ -47,6 +48,8 @@ export interface LanePolicy {
   handle(work: Work): Promise<void>;
   /** The circuit breaker of a partner of the lane; undefined when it has had no message here. */
   breakerOf(key: string): BreakerState | undefined;
+  /** Takes a hold that another pod, or another lane of this one, found. */
+  learn(partner: Partner, hold: Hold): void;
   /** Reports that a dead letter cannot be stored, or is stored at last. */
   block(isBlocked: boolean): void;
 }
@@ -97,6 +100,11 @@ export class LaneWorker {
   /** The circuit breaker of a partner of the lane; undefined when it has had no message here. */
   breakerOf(key: string): BreakerState | undefined {
     return this.#policy.breakerOf(key);
+  }
+
+  /** Takes a hold that another pod, or another lane of this one, found. */
+  learn(partner: Partner, hold: Hold): void {
+    this.#policy.learn(partner, hold);
   }
 
   /** Resolves when the reconciliations requested so far have ended. Never rejects. */

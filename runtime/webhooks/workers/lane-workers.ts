@@ -5,7 +5,11 @@ import type { DeliveryContext, HeldEvent } from "../delivery/delivery-context.ts
 import { routingMax } from "../../nats/streams/events-stream.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { isSharedLane, type Partner } from "../partners/partner.ts";
+import { holdsPod, readHoldMessage } from "../partners/partner-holds.ts";
 import { closedBreaker, type BreakerState } from "../settlement/circuit-breaker.ts";
+import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
+import type { Layout } from "../../nats/layout.ts";
+import { serveSubject } from "../../nats/messages/pod-messages.ts";
 import type { LaneOwnership } from "./lane-ownership.ts";
 import type { LaneWorker, SharedByWorkers } from "./lane-worker.ts";
 import { OwnLane } from "./own-lane.ts";
@@ -105,6 +109,15 @@ export class Lanes {
   renew(): void {
     this.#own.forEach((own) => own.renew());
     this.reconcile();
+  }
+
+  /** Takes the message of a hold: the lane may have moved here before the attempt that found it ended. */
+  learn(text: string): void {
+    const found = readHoldMessage(text, (key) => this.#partners.get(key));
+    if (found === undefined) return;
+    const { lane, key } = found.partner;
+    const worker = lane === key ? this.#own.get(key)?.worker : this.#shared.get(lane);
+    worker?.learn(found.partner, found.hold);
   }
 
   /** Ends the waits for previous owners that have nothing under way any more. */
@@ -223,4 +236,14 @@ export class Lanes {
   #all(): readonly LaneWorker[] {
     return [...this.#current().map(([, worker]) => worker), ...this.#retired];
   }
+}
+
+/** Listens to the holds that all pods find. @returns a function that ends it  @param own name of this pod */
+export function serveHolds(
+  nats: NatsConnectionHandle,
+  { podSubject }: Pick<Layout, "podSubject">,
+  own: string,
+  lanes: Lanes,
+): () => Promise<void> {
+  return serveSubject(nats, podSubject(holdsPod), own, ({ data }) => lanes.learn(Buffer.from(data).toString()));
 }

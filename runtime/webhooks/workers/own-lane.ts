@@ -2,11 +2,13 @@ import type { LaneQueue } from "../../nats/layout.ts";
 import type { DeliveryContext, HeldEvent, LaneControl, Work } from "../delivery/delivery-context.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
+import type { Hold } from "../partners/partner-holds.ts";
 import { causeOf, type BreakerState, type Effect, type OpenCause } from "../settlement/circuit-breaker.ts";
 import { DirectAttempts } from "./direct-attempts.ts";
 import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker.ts";
 import { OwnLaneConsumers } from "./own-lane-consumers.ts";
 import { PartnerLimiter } from "./partner-limiter.ts";
+import { passPause } from "./partner-session.ts";
 
 /** Bounds of the messages that are requested ahead without a rate. */
 const creditMax = 256;
@@ -52,7 +54,7 @@ export class OwnLane implements LanePolicy, LaneControl {
       now: context.now,
       clock: context.clock,
       onBreaker: (state) => this.#onBreaker(state),
-      onPause: (state) => this.#ownership && context.holds.keep(this.#partner, state),
+      onPause: (state) => context.holds.keep(this.#partner, state),
     });
     this.#shared = shared;
     this.#direct = new DirectAttempts({ clock: context.clock, shared, onTakenOver: () => this.#reconciled() });
@@ -125,7 +127,18 @@ export class OwnLane implements LanePolicy, LaneControl {
 
   observe(effect: Effect, tookMs: number, work: object): void {
     this.#direct.observe(effect.health, tookMs);
-    this.#limiter.observe(effect, work);
+    if (this.#ownership !== undefined) this.#limiter.observe(effect, work);
+    else passPause(this.#context, this.#partner, effect);
+  }
+
+  learn(_partner: Partner, hold: Hold): void {
+    if (this.#ownership === undefined) return;
+    if (hold === "disabled") {
+      if (!this.#isDisabled()) this.disable(this.#partner);
+    } else if (hold.untilMs > this.#context.now() && this.#limiter.restore(hold)) {
+      this.#reported = hold.cause;
+      this.worker.reconcile();
+    }
   }
 
   /**
@@ -137,7 +150,7 @@ export class OwnLane implements LanePolicy, LaneControl {
   }
 
   current(work: object): Partner | undefined {
-    const mayBeSent = this.worker.isPulling && this.#limiter.admits(work);
+    const mayBeSent = this.worker.isPulling && !this.#isDisabled() && this.#limiter.admits(work);
     return mayBeSent && maySendTo(this.#partner, this.#context.now()) ? this.#partner : undefined;
   }
 
@@ -227,8 +240,7 @@ export class OwnLane implements LanePolicy, LaneControl {
   #mayAttemptDirectly(): boolean {
     const { isPulling, queues, waiting } = this.worker;
     const isPulled = isPulling && queues.includes("first") && waiting === 0;
-    const isDisabled = this.#disabledDigest === this.#partner.config.specDigest;
-    return isPulled && this.#blocks === 0 && !isDisabled && this.#direct.mayBegin(this.#partner);
+    return isPulled && this.#blocks === 0 && !this.#isDisabled() && this.#direct.mayBegin(this.#partner);
   }
 
   /** Takes a place of the pod and one of the partner, or none. */
@@ -268,8 +280,10 @@ export class OwnLane implements LanePolicy, LaneControl {
       await this.#takeOver();
       return;
     }
-    if (pause !== undefined) this.#limiter.restore(pause);
-    else if (pausedMs > 0) {
+    if (pause !== undefined) {
+      this.#limiter.restore(pause);
+      this.#reported = pause.cause;
+    } else if (pausedMs > 0) {
       // An earlier version paused the consumers and stored nothing.
       this.#limiter.openUntil(this.#context.now() + pausedMs);
     }
@@ -302,6 +316,10 @@ export class OwnLane implements LanePolicy, LaneControl {
   #probeQueue(partner: Partner): Promise<LaneQueue> {
     this.#endProbeWait = this.#context.clock.after(probePollMs, () => this.worker.reconcile());
     return this.#consumers.probeQueue(partner);
+  }
+
+  #isDisabled(): boolean {
+    return this.#disabledDigest === this.#partner.config.specDigest;
   }
 
   #isClosed(): boolean {
@@ -337,7 +355,7 @@ export class OwnLane implements LanePolicy, LaneControl {
       this.#context.log.error({ partner: partner.label }, "signing key of the partner not found, deliveries paused");
       return false;
     }
-    if (this.#disabledDigest === partner.config.specDigest) return false;
+    if (this.#isDisabled()) return false;
     return this.worker.queues.length > 0 || !(await this.#context.disabled.isDisabled(partner));
   }
 

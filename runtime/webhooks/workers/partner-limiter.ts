@@ -4,6 +4,7 @@ import {
   boundedPause,
   causeOf,
   closedBreaker,
+  joinedPause,
   takenOver,
   type BreakerState,
   type Effect,
@@ -76,10 +77,17 @@ export class PartnerLimiter {
       this.#breaker = takenOver(untilMs, policy, this.#deps.now());
   }
 
-  /** Takes over the pause that the previous owner stored. */
-  restore(state: OpenBreaker): void {
-    if (this.#breaker.kind === "closed")
-      this.#breaker = boundedPause(state, this.#partner.config.circuitBreaker, this.#deps.now());
+  /** Takes over a pause that another owner of the lane found; false when it changes nothing. */
+  restore(state: OpenBreaker): boolean {
+    const bounded = boundedPause(state, this.#partner.config.circuitBreaker, this.#deps.now());
+    const next = joinedPause(this.#breaker, bounded);
+    // The shorter pause may have replaced this one in the bucket.
+    if (next.untilMs !== bounded.untilMs || next.cause !== bounded.cause) this.#deps.onPause?.(next);
+    if (next === this.#breaker) return false;
+    this.#breaker = next;
+    this.#probe = undefined;
+    this.#wake();
+    return true;
   }
 
   /** Closes the breaker without a report, because another pod owns the lane. */

@@ -1,10 +1,20 @@
 import type { DeliveryContext, LaneControl } from "../delivery/delivery-context.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
-import { causeOf, type Effect } from "../settlement/circuit-breaker.ts";
+import type { Hold } from "../partners/partner-holds.ts";
+import { causeOf, requestedPause, type Effect } from "../settlement/circuit-breaker.ts";
 import { PartnerLimiter } from "./partner-limiter.ts";
 
 /** Why a delivery whose message is here cannot be attempted now. `open`: by the partner's circuit breaker. */
 export type HoldReason = "paused" | "disabled" | "blocked" | "keyless" | "open" | "busy" | "rate";
+
+/**
+ * Keeps a pause that the partner requested of a pod which does not own its lane any more, for the pod that does. Its
+ * failures count for nothing: the owner has later attempts.
+ */
+export function passPause({ holds, now }: DeliveryContext, partner: Partner, effect: Effect): void {
+  const pause = requestedPause(effect, partner.config.circuitBreaker, now());
+  if (pause !== undefined) holds.keep(partner, pause);
+}
 
 /** State of one partner in a shared lane: its limits and its circuit breaker. */
 export class PartnerSession implements LaneControl {
@@ -16,6 +26,8 @@ export class PartnerSession implements LaneControl {
   #blocks = 0;
   /** True for a specification with a stored mark; read once for each specification. */
   #disabled: { readonly digest: string; readonly isDisabled: Promise<boolean> } | undefined;
+  /** Specification that responded with 410. */
+  #disabledDigest: string | undefined;
   /** The read of the pause that the previous owner of the lane stored; once for each ownership. */
   #restored: Promise<void> | undefined;
   /** True while this pod owns the lane. */
@@ -30,7 +42,7 @@ export class PartnerSession implements LaneControl {
       now: context.now,
       clock: context.clock,
       onBreaker: () => this.#report(),
-      onPause: (state) => this.#isOwned && context.holds.keep(this.#partner, state),
+      onPause: (state) => context.holds.keep(this.#partner, state),
     });
   }
 
@@ -41,8 +53,16 @@ export class PartnerSession implements LaneControl {
   use(partner: Partner): void {
     if (partner !== this.#partner) {
       this.#partner = partner;
+      // It may have had another lane meanwhile, and a pause there.
+      this.#restored = undefined;
       this.limiter.use(partner);
     }
+  }
+
+  /** Takes a hold that another pod, or another lane of this one, found. */
+  learn(hold: Hold): void {
+    if (hold === "disabled") this.disable(this.#partner);
+    else if (hold.untilMs > this.#context.now() && this.limiter.restore(hold)) this.#report();
   }
 
   /** Stores pauses from now on, because this pod owns the lane. */
@@ -72,8 +92,8 @@ export class PartnerSession implements LaneControl {
 
   current(work: object): Partner | undefined {
     const partner = this.#find();
-    const mayBeSent = partner !== undefined && maySendTo(partner, this.#context.now()) && this.limiter.admits(work);
-    return mayBeSent ? partner : undefined;
+    if (partner === undefined || partner.config.specDigest === this.#disabledDigest) return undefined;
+    return maySendTo(partner, this.#context.now()) && this.limiter.admits(work) ? partner : undefined;
   }
 
   /** Undefined when the limits of the partner allow an attempt. */
@@ -92,6 +112,7 @@ export class PartnerSession implements LaneControl {
   }
 
   disable(partner: Partner): void {
+    this.#disabledDigest = partner.config.specDigest;
     this.#disabled = { digest: partner.config.specDigest, isDisabled: Promise.resolve(true) };
   }
 
@@ -100,7 +121,8 @@ export class PartnerSession implements LaneControl {
   }
 
   observe(effect: Effect, _tookMs: number, work: object): void {
-    this.limiter.observe(effect, work);
+    if (this.#isOwned) this.limiter.observe(effect, work);
+    else passPause(this.#context, this.#partner, effect);
   }
 
   block(isBlocked: boolean): void {

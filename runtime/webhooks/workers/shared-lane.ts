@@ -2,16 +2,17 @@ import { FairPlaces } from "../../../limits/fair-places.ts";
 import { laneQueues, parseDelivery, type LaneQueue } from "../../nats/layout.ts";
 import type { DeliveryContext, Work } from "../delivery/delivery-context.ts";
 import { type Partner, isSharedLane } from "../partners/partner.ts";
+import type { Hold } from "../partners/partner-holds.ts";
 import type { BreakerState } from "../settlement/circuit-breaker.ts";
 import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker.ts";
 import { PartnerSession, type HoldReason } from "./partner-session.ts";
 import type { Promotions } from "./promotions.ts";
 import type { DeliveryToStore, HeldMessage } from "../../nats/streams/deliveries-stream.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
-import { isLater, isMoved, deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
+import { deliveryMessage } from "../records/delivery-record.ts";
 import { ensureRetries } from "./own-lane-consumers.ts";
 import { storeStep } from "../delivery/store-step.ts";
-import { readStoredState } from "../delivery/redelivery.ts";
+import { isElsewhere } from "../delivery/redelivery.ts";
 
 interface SharedLaneDeps {
   readonly context: DeliveryContext;
@@ -102,6 +103,10 @@ class SharedLane implements LanePolicy {
 
   breakerOf(key: string): BreakerState | undefined {
     return this.#sessions.get(key)?.limiter.breaker;
+  }
+
+  learn(partner: Partner, hold: Hold): void {
+    if (this.worker.isPulling) this.#sessionOf(partner).learn(hold);
   }
 
   block(): void {
@@ -239,11 +244,4 @@ async function move(context: DeliveryContext, work: Work, place: MovePlace, stor
     warning: "not moved yet",
   });
   work.message.ack();
-}
-
-/** Whether the delivery was moved or has gone on. */
-async function isElsewhere(context: DeliveryContext, delivery: DeliveryRecord, place: MovePlace): Promise<boolean> {
-  const { live, attempts } = await readStoredState(context, delivery, place);
-  const isOver = attempts.some((record) => !isLater(delivery, record));
-  return isOver || live.some((other) => isLater(other, delivery) || isMoved(other, delivery));
 }

@@ -54,7 +54,7 @@ function bucketWith(name: string, values: Readonly<Record<string, string>> = {})
 
 async function partnerBuckets(): Promise<Readonly<Record<string, string>>> {
   const signal = new AbortController().signal;
-  await createDisabledPartners(bucketWith(buckets.disabledPartners)).mark(own, nowMs, signal);
+  await createDisabledPartners(bucketWith(buckets.disabledPartners), () => undefined).mark(own, nowMs, signal);
   const disabled = nats.take();
   await createListPartner(bucketWith(buckets.partners), signal)(own);
   const listed = nats.take();
@@ -89,7 +89,7 @@ async function partnerBuckets(): Promise<Readonly<Record<string, string>>> {
 
 async function pauseOf(cause: OpenBreaker["cause"]): Promise<string> {
   const bucket = bucketWith(buckets.pausedPartners);
-  const holds = createPartnerHolds({ bucket, log, signal: new AbortController().signal });
+  const holds = createPartnerHolds({ bucket, announce: () => undefined, log, signal: new AbortController().signal });
   holds.keep(own, { kind: "open", cause, sinceMs: 1, untilMs: 2, restMs: 3, failures: 4 });
   await holds.kept(own.key);
   return nats.take();
@@ -187,12 +187,12 @@ test("what was written into buckets is read as it was meant", async () => {
   const mark =
     '{"uid":"uid-1","namespace":"default","name":"one","generation":1,"specDigest":"spec-1",' +
     '"at":"2026-01-02T03:04:05.678Z"}';
-  const disabled = createDisabledPartners(bucketWith(buckets.disabledPartners, { [own.key]: mark }));
+  const disabled = createDisabledPartners(bucketWith(buckets.disabledPartners, { [own.key]: mark }), () => undefined);
   expect(await disabled.isDisabled(own)).toBe(true);
   const pause = '{"cause":"failures","sinceMs":1,"untilMs":2,"restMs":3,"failures":4,"about":"spec-1"}';
   const holdsIn = (text: string) => {
     const bucket = bucketWith(buckets.pausedPartners, { [own.key]: text });
-    return createPartnerHolds({ bucket, log, signal: new AbortController().signal });
+    return createPartnerHolds({ bucket, announce: () => undefined, log, signal: new AbortController().signal });
   };
   const open = { kind: "open", cause: "failures", sinceMs: 1, untilMs: 2, restMs: 3, failures: 4 };
   expect(await holdsIn(pause).read(own)).toEqual(open);

@@ -1,99 +1,9 @@
-import { describe, expect, onTestFinished, test } from "vitest";
-import type { LaneQueue } from "../../../../runtime/nats/layout.ts";
-import { FairPlaces } from "../../../../limits/fair-places.ts";
-import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { describe, expect, test } from "vitest";
+import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
-import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
-import { OwnLane } from "../../../../runtime/webhooks/workers/own-lane.ts";
-import { Semaphore } from "../../../../limits/semaphore.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
-import {
-  advance,
-  answered,
-  compiled,
-  firstAttempt,
-  memoryContext,
-  pulled,
-  quiet,
-  storedAs,
-  type MemoryContext,
-} from "../memory-context.ts";
-
-interface Case extends MemoryContext {
-  readonly one: Partner;
-  readonly own: OwnLane;
-  /** Delivers a message of a first attempt. */
-  hand(seq: number, queue?: LaneQueue): Promise<void>;
-  /** What other pods report in their heartbeats, and whether that of this pod names the partner. */
-  readonly beats: { othersEndMs: (endMs: number) => number; isNamed: boolean };
-  /** Lets time pass until a heartbeat. */
-  beat(ms: number): Promise<void>;
-  /** Lets the pod wait for its next heartbeat. */
-  wait(heartbeat: Promise<void> | undefined): void;
-  /** The actions since the previous call. */
-  news(): readonly string[];
-}
-
-async function caseOf(
-  overrides: PartnerOverrides = {},
-  prepare: (memory: MemoryContext, lane: string) => void = () => undefined,
-  headStartMs = Number.POSITIVE_INFINITY,
-): Promise<Case> {
-  const memory = memoryContext();
-  const partner = compiled("one", overrides);
-  prepare(memory, partner.lane);
-  let confirmed: Promise<void> | undefined;
-  const beats = { othersEndMs: (endMs: number) => Math.max(0, endMs - headStartMs), isNamed: true };
-  const shared = {
-    consumerChanges: new Semaphore(16),
-    budget: new FairPlaces(4_096),
-    inWork: new Map(),
-    direct: new Map(),
-    directSlots: new FairPlaces(64),
-    ownership: {
-      othersEndMs: (_partner: string, endMs: number) => beats.othersEndMs(endMs),
-      isNamed: () => beats.isNamed,
-      revision: () => 1,
-      confirmed: () => confirmed,
-    },
-  };
-  const own = new OwnLane(memory.context, partner, shared);
-  own.set(partner, true);
-  await quiet();
-  onTestFinished(() => own.worker.stop(0));
-  const hand: Case["hand"] = async (seq, queue = "first") => {
-    const pull = memory.pulls.findLast(({ name }) => name === `${queue}-${partner.lane}`);
-    pull?.onMessage(
-      pulled(memory.done, storedAs(deliveryMessage(itemOf(partner, seq), partner.lane, Buffer.from(""))), 1, seq),
-    );
-    await quiet();
-  };
-  return {
-    ...memory,
-    one: partner,
-    own,
-    beats,
-    hand,
-    beat: async (ms) => {
-      await advance(memory.clock, ms);
-      own.refresh();
-      await quiet();
-    },
-    wait: (next) => void (confirmed = next),
-    news: () => memory.done.splice(0),
-  };
-}
-
-const itemOf = ({ key: token }: Partner, seq: number): DeliveryRecord => ({
-  ...firstAttempt(token, `did-${seq}`),
-  eventId: `e-${seq}`,
-});
-
-const queuesOf = ({ running }: Case): readonly string[] => running().map((name) => name.split("-")[0] ?? "");
-const hanging = (): { answer: () => Promise<AttemptOutcome>; resolve: (outcome: AttemptOutcome) => void } => {
-  const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
-  return { answer: () => promise, resolve };
-};
+import { advance, answered, compiled, pulled, quiet, storedAs } from "../memory-context.ts";
+import { caseOf, hanging, itemOf, queuesOf, type Case } from "./own-lane-case.ts";
 
 describe("a worker", () => {
   test.each<[string, PartnerOverrides, readonly string[]]>([
@@ -419,6 +329,58 @@ describe("a worker of a partner that responds 429 with a Retry-After", () => {
     it.own.set(it.one, true);
     await quiet();
     expect([it.own.breakerOf().kind, queuesOf(it)]).toEqual(["closed", ["first"]]);
+  });
+
+  test("is settled once its pause is stored, so that the next owner finds it", async () => {
+    const stored = Promise.withResolvers<undefined>();
+    const it = await caseOf(overrides, ({ context }) => Object.assign(context.holds, { kept: () => stored.promise }));
+    it.partner.answer = () => limited(15);
+    await it.hand(5);
+    const isSettled = (): boolean => it.done.some((line) => line.startsWith("schedule"));
+    expect([it.done.includes("record retry"), isSettled()]).toEqual([true, false]);
+    stored.resolve(undefined);
+    await quiet();
+    expect(isSettled()).toBe(true);
+  });
+
+  test("is paused by what another pod finds, for the longer of two pauses", async () => {
+    const it = await caseOf(overrides);
+    const startMs = it.clock.wallMs();
+    const found = (ms: number) =>
+      ({
+        kind: "open",
+        cause: "rate_limited",
+        sinceMs: startMs,
+        untilMs: startMs + ms,
+        restMs: ms,
+        failures: 0,
+      }) as const;
+    it.own.learn(it.one, found(9_000));
+    it.own.learn(it.one, found(2_000));
+    await quiet();
+    expect([it.news().slice(-2), queuesOf(it)]).toEqual([["consumer first 1", "pause first 9000"], []]);
+    // What the other pod stored last is replaced.
+    expect(it.holds.get(it.one.key)).toMatchObject({ untilMs: startMs + 9_000 });
+    it.own.learn(it.one, found(-1));
+    await advance(it.clock, 9_000);
+    expect(queuesOf(it)).toEqual(["first"]);
+  });
+
+  test("leaves its pause to the next owner of the lane, and its failures to nobody", async () => {
+    const it = await caseOf({ ...overrides, circuitBreaker: { ...circuitBreaker, failures: 1 } });
+    const [first, second] = [hanging(), hanging()];
+    it.partner.answer = first.answer;
+    await it.hand(5);
+    it.partner.answer = second.answer;
+    await it.hand(6);
+    it.own.set(it.one, false);
+    first.resolve(answered(500));
+    await quiet();
+    expect(it.holds.size).toBe(0);
+    second.resolve(limited(15));
+    await quiet();
+    expect(it.holds.get(it.one.key)).toMatchObject({ cause: "rate_limited", restMs: 15_000 });
+    expect(it.own.breakerOf().kind).toBe("closed");
   });
 });
 

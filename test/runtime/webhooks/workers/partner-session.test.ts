@@ -7,6 +7,29 @@ import { createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/del
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
 
+test("a partner that returns to a shared lane has the pause that it got elsewhere", async () => {
+  const clock = new ManualClock();
+  const pause = { kind: "open", cause: "rate_limited", sinceMs: 0, untilMs: 60_000, restMs: 60_000, failures: 0 };
+  const stored: unknown[] = [];
+  const context = {
+    holds: { keep: () => undefined, read: async () => stored[0] },
+    disabled: { isDisabled: async () => false },
+    now: () => 1_000,
+    clock,
+    partnerMetrics: createPartnerMetrics(new Registry()),
+  } as unknown as DeliveryContext;
+  const partnerWith = (promoted: ReadonlySet<string>) =>
+    compilePartners(configOf(partnerConfig("one", "https://partner.test/webhooks/v1/x")), [], promoted, 0)[0];
+  const partner = partnerWith(new Set());
+  const other = partnerWith(new Set());
+  if (partner === undefined || other === undefined) throw new Error("no partner");
+  const session = new PartnerSession(context, partner, () => partner);
+  expect(await session.holdReason()).toBeUndefined();
+  stored.push(pause);
+  session.use(other);
+  expect(await session.holdReason()).toBe("open");
+});
+
 test("the owner of a shared lane reports open circuit breakers, also after the lane comes back", async () => {
   const registry = new Registry();
   const circuitBreaker = { failures: 1, openMs: 60_000, maxOpenMs: 60_000 };
