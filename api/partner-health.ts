@@ -62,12 +62,20 @@ export const PartnerRecent = object({
 });
 export type PartnerRecent = Static<typeof PartnerRecent>;
 
-export const PartnerFailure = object({
-  event_id: text("Id of the event"),
-  attempt: integer("Number of the attempt, from 1", { minimum: 1 }),
+const cause = {
   at: ref(Time, "Start of the attempt"),
   status: integerOrNull("HTTP status of the response; null without a response"),
   reason: text("Code of the failure, as by which events are listed"),
+};
+
+/** A failed attempt as lists have it. */
+export const FailureCause = object(cause);
+export type FailureCause = Static<typeof FailureCause>;
+
+export const PartnerFailure = object({
+  event_id: text("Id of the event"),
+  attempt: integer("Number of the attempt, from 1", { minimum: 1 }),
+  ...cause,
   detail: nullable(text(), "Why there is no response, as in the history of the event; null with a response"),
   response_body: nullable(text(), "Start of the recorded body of the response; null without a response"),
 });

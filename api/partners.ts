@@ -1,6 +1,6 @@
 import { Time } from "./documents.ts";
 import { CursorMeta } from "./events.ts";
-import { PartnerFailure, PartnerHealth, PartnerRecent } from "./partner-health.ts";
+import { FailureCause, PartnerFailure, PartnerHealth, PartnerRecent } from "./partner-health.ts";
 import {
   closedObject,
   constantTrue,
@@ -60,6 +60,11 @@ const current = {
   backlog: nullable(
     count(),
     "Pending deliveries; null if unknown, or if the partner also receives events of tenants outside the token",
+  ),
+  last_failure: nullable(
+    ref(FailureCause),
+    "The failed attempt that began last, as in the partner, which also has its event and response; null if none is " +
+      "known",
   ),
   next_key_to_expire: nullable(
     object({ ...partnerKeyMembers, not_after: ref(Time, "Expiry of the key") }),

@@ -1,5 +1,6 @@
 import { Time, writtenTime } from "./documents.ts";
 import { CursorMeta, eventTexts } from "./events.ts";
+import { FailureCause } from "./partner-health.ts";
 import {
   closedObject,
   count,
@@ -166,7 +167,15 @@ export const DeadLetter = object(
     ended_at: ref(Time, "End of the delivery"),
     replay_id: nullable(text(), "Replay that the delivery belongs to; null if none"),
   },
-  { dead_letter_id: text("Id of the dead letter") },
+  {
+    dead_letter_id: text("Id of the dead letter"),
+    detail: text("Why nothing was sent, as in the history of the event; absent if the last attempt ended the delivery"),
+    last_failure: nullable(
+      ref(FailureCause),
+      "The last failed attempt of the delivery, or else of the partner for the tenants of the token; null if none is " +
+        "known. Present if the delivery ended without a request because of failures",
+    ),
+  },
 );
 export type DeadLetter = Static<typeof DeadLetter>;
 
@@ -195,6 +204,11 @@ export const DeadLetterCounts = object({
         type: text("Type of the events; present if grouped by type"),
         tenant: text("Tenant of the events; present if grouped by tenant"),
         partners: count("Number of partners; present with group_by"),
+        last_failure: nullable(
+          ref(FailureCause),
+          "The last failed attempt of the partner; null if none is known. Present without group_by for reasons that " +
+            "have no request",
+        ),
       },
     ),
     "Dead letters by partner and reason, or as group_by says",

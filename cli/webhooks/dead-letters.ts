@@ -45,13 +45,18 @@ function filtersOf(given: Given): Readonly<Record<string, string | undefined>> {
   };
 }
 
+/** A delivery that ended without a request has the failure before it. */
+function reasonText({ reason, last_failure: failure }: Pick<DeadLetter, "reason" | "last_failure">): string {
+  return failure ? `${reason}; last failure: ${failure.reason}` : reason;
+}
+
 const deadLetterColumns: readonly Column<DeadLetter>[] = [
   { title: "EVENT", cell: ({ event_id: id }) => id },
   { title: "TYPE", cell: ({ type }) => type },
   { title: "PARTNER", cell: ({ partner }) => partner },
   { title: "TENANT", cell: ({ tenant }) => tenant },
   { title: "STATE", cell: ({ state }) => state, tone: ({ state }) => stateTone(state) },
-  { title: "REASON", cell: ({ reason }) => reason },
+  { title: "REASON", cell: reasonText },
   { title: "ATTEMPTS", cell: ({ attempts }) => attempts },
   { title: "ENDED", cell: ({ ended_at: at }) => at },
   { title: "REPLAY", cell: ({ replay_id: id }) => id, isWide: true },
@@ -74,7 +79,7 @@ export const listDeadLettersCommand = listCommand<DeadLetter>({
 
 const deadLetterCountColumns: readonly Column<DeadLetterCount>[] = [
   { title: "PARTNER", cell: ({ partner }) => partner },
-  { title: "REASON", cell: ({ reason }) => reason },
+  { title: "REASON", cell: reasonText },
   { title: "TYPE", cell: ({ type }) => type, isWide: true },
   { title: "TENANT", cell: ({ tenant }) => tenant, isWide: true },
   { title: "COUNT", cell: ({ count }) => count },

@@ -91,14 +91,23 @@ function pingPath(partner: string): string {
 }
 
 /** Servers of earlier versions do not report what is missing or why the definition is rejected. */
-type Reasons = Pick<PartnerSummary, "reason" | "health"> & Partial<Pick<PartnerSummary, "missing" | "rejected">>;
+type Reasons = Pick<PartnerSummary, "reason" | "health" | "last_failure"> &
+  Partial<Pick<PartnerSummary, "missing" | "rejected">>;
 
 /** Why it is held, what it lacks, why its present definition is not applied; else why it is not healthy. */
-function reasonText({ reason, missing = null, rejected = null, health }: Reasons): string | null {
+function reasonText({ reason, missing = null, rejected = null, ...state }: Reasons): string | null {
   const held = reason === null ? [] : [missing === null ? reason : `${reason}: ${missing}`];
   const edit = rejected === null ? [] : [`edit rejected: ${rejected.reason}`];
   const reasons = [...held, ...edit];
-  return (reasons.length === 0 ? health?.reason : reasons.join(", ")) ?? null;
+  if (reasons.length > 0) return reasons.join(", ");
+  return healthText(state);
+}
+
+const failingKinds: ReadonlySet<string> = new Set(["failing", "circuit_open"]);
+
+function healthText({ health, last_failure: failure }: Pick<Reasons, "health" | "last_failure">): string | null {
+  const reason = health?.reason ?? null;
+  return failure && failingKinds.has(health?.kind ?? "") ? `${reason}; last failure: ${failure.reason}` : reason;
 }
 
 function keyText({ id, not_after: end }: PartnerSummary["keys"][number]): string {

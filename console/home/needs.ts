@@ -4,6 +4,7 @@ import type { DeadLetterCount } from "../../api/replays.ts";
 import type { HealthAnswer } from "../../api/catalog.ts";
 import { formatCount, formatMissing, formatNumber, formatShare, formatWord } from "../components/format.ts";
 import { budgetLeft, objectivePath } from "../objectives/objective-view.ts";
+import { failureWords, partnerFailureWords } from "../partners/latest-failure.ts";
 import { changedQuery } from "../router/place.ts";
 import { partnerPath } from "../webhooks/links.tsx";
 
@@ -66,15 +67,17 @@ const healthReasons: Readonly<Record<string, string>> = {
 
 /** Partners whose health the server returns, unless they are healthy. */
 export function healthNeeds(partners: readonly PartnerSummary[]): readonly Need[] {
-  return partners.flatMap(({ partner, health }) => {
+  return partners.flatMap((summary) => {
+    const { partner, health } = summary;
     if (health === undefined || health.kind === "healthy") return [];
     const { kind, reason, since, until } = health;
-    const parts = [healthReasons[kind], reasonWords(reason)];
+    const parts = [healthReasons[kind], reasonWords(reason)].filter((part) => part !== undefined).join(": ");
+    const failure = partnerFailureWords(summary);
     return {
       key: `${kind} ${partner}`,
       state: kind,
       subject: partner,
-      reason: parts.filter((part) => part !== undefined).join(": "),
+      reason: failure === undefined ? parts : `${parts}; ${failure}`,
       since,
       ...(until === null ? {} : { until }),
       to: partnerPath(partner),
@@ -169,13 +172,15 @@ export function deadLetterNeeds(counts: readonly DeadLetterCount[]): readonly Ne
     const total = letters.reduce((sum, { count }) => sum + count, 0);
     const isOne = letters.length === 1;
     const reasons = letters.map(({ reason, count }) => (isOne ? "" : `${formatNumber(count)} `) + formatWord(reason));
+    const failure = letters.map(({ last_failure: one }) => failureWords(one)).find((words) => words !== undefined);
+    const what = `${formatCount(total, "dead letter")}, ${shortList(reasons)}`;
     const only = { partner, reason: isOne ? (first?.reason ?? null) : null };
     const since = letters.map(({ oldest_at: at }) => at).toSorted((a, b) => (a < b ? -1 : 1))[0] ?? null;
     return {
       key: `letters ${partner}`,
       state: "dead",
       subject: partner,
-      reason: `${formatCount(total, "dead letter")}, ${shortList(reasons)}`,
+      reason: failure === undefined ? what : `${what}; ${failure}`,
       since,
       to: `/dead-letters${changedQuery(new URLSearchParams(), only)}`,
     };

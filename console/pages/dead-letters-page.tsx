@@ -19,6 +19,7 @@ import { Timestamp } from "../components/timestamp.tsx";
 import { Page, Section } from "../components/page.tsx";
 import { Pager } from "../components/pager.tsx";
 import { Reading } from "../components/reading.tsx";
+import { failureWords } from "../partners/latest-failure.ts";
 import { changedQuery, pathTo } from "../router/place.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 
@@ -240,9 +241,10 @@ const columns: readonly Column<DeadLetter>[] = [
   {
     header: "State, reason",
     isInCard: true,
-    cell: ({ state, reason }) => (
+    cell: (letter) => (
       <>
-        <Badge state={state} /> <span class="quiet">{formatWord(reason)}</span>
+        <Badge state={letter.state} /> <span class="quiet">{formatWord(letter.reason)}</span>
+        <EndCause letter={letter} />
       </>
     ),
   },
@@ -266,6 +268,12 @@ const columns: readonly Column<DeadLetter>[] = [
     ),
   },
 ];
+
+/** Why nothing was sent at the end, and which failure came before; nothing if a request ended the delivery. */
+function EndCause({ letter: { detail, last_failure: failure } }: { readonly letter: DeadLetter }): JSX.Element | null {
+  if (detail === undefined) return null;
+  return <div class="quiet">{[detail, failureWords(failure) ?? []].flat().join("; ")}</div>;
+}
 
 function ackColumn(choose: (letter: DeadLetter) => void): Column<DeadLetter> {
   return {

@@ -26,7 +26,7 @@ export function PartnerPage({ parameters }: PageProps): JSX.Element {
   if (notApplied !== undefined)
     return (
       <Page title={label}>
-        <StatusSection partner={notApplied} />
+        <StatusSection partner={{ ...notApplied, last_failure: null }} />
       </Page>
     );
   return (

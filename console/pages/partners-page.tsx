@@ -9,6 +9,7 @@ import { Reading } from "../components/reading.tsx";
 import { SortedTable, type SortedColumn } from "../components/sorted-table.tsx";
 import { Timestamp } from "../components/timestamp.tsx";
 import { healthCounts, healthKind, healthRank, healthReason } from "../partners/health-kind.ts";
+import { partnerFailureWords } from "../partners/latest-failure.ts";
 import { usePartnerList, type PartnerRows } from "../partners/use-partner-list.ts";
 import { Link, useQueryState } from "../router/router.tsx";
 import { PartnerLink } from "../webhooks/links.tsx";
@@ -117,7 +118,7 @@ const columns: readonly SortedColumn<PartnerSummary>[] = [
     cell: (partner) => <Badge state={healthKind(partner)} />,
     isInCard: true,
   },
-  { name: null, header: "Reason", cell: (partner) => <Reason text={healthReason(partner)} />, isInCard: true },
+  { name: null, header: "Reason", cell: (partner) => <Reason text={reasonText(partner)} />, isInCard: true },
   {
     name: "since",
     header: "Since",
@@ -159,6 +160,10 @@ const columns: readonly SortedColumn<PartnerSummary>[] = [
     cell: ({ next_key_to_expire: key }) => <Timestamp at={key?.not_after ?? null} shows="age" />,
   },
 ];
+
+function reasonText(partner: PartnerSummary): string {
+  return [healthReason(partner), partnerFailureWords(partner) ?? ""].filter((text) => text !== "").join("; ");
+}
 
 /** One line of the table; the whole text on hover. */
 function Reason({ text }: { readonly text: string }): JSX.Element {

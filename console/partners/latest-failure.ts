@@ -1,4 +1,6 @@
-import type { PartnerFailure } from "../../api/partner-health.ts";
+import type { FailureCause, PartnerFailure } from "../../api/partner-health.ts";
+import type { PartnerSummary } from "../../api/partners.ts";
+import { formatWord } from "../components/format.ts";
 import { failureCause } from "../events/failure-cause.ts";
 
 /** What a failed attempt tells: what happened, and whose side the cause is on. */
@@ -23,6 +25,22 @@ export function latestFailure({ status, reason, detail, response_body: body }: P
     return { cause: `HTTP ${status}`, side: sideOf(status), response, filter: { status: String(status) } };
   const cause = failureCause({ reason, detail: detail ?? reason }).replace(/\.$/u, "");
   return { cause, side: sideOf(reason), response, filter: { reason } };
+}
+
+/** A failed attempt of a list in a few words, such as `last failure: HTTP 503`; undefined if none is known. */
+export function failureWords(failure: FailureCause | null | undefined): string | undefined {
+  if (failure === null || failure === undefined) return undefined;
+  const { status, reason } = failure;
+  const sentence = failureCause({ reason, detail: "" }).replace(/\.$/u, "");
+  const cause = sentence === "" ? formatWord(reason) : `${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
+  return `last failure: ${status === null ? cause : `HTTP ${status}`}`;
+}
+
+const failingKinds: ReadonlySet<string> = new Set(["failing", "circuit_open", "rate_limited"]);
+
+/** The last failure of a partner that is not healthy because of failures. */
+export function partnerFailureWords({ health, last_failure: failure }: PartnerSummary): string | undefined {
+  return failingKinds.has(health?.kind ?? "") ? failureWords(failure) : undefined;
 }
 
 function firstLine(text: string): string {

@@ -19,7 +19,7 @@ import { StepLine } from "./step-line.tsx";
 
 interface StatusProps {
   /** A partner of the list is enough: one that is not applied has no details. */
-  readonly partner: PartnerSummary & Pick<PartnerDetail, "endpoint" | "last_failure">;
+  readonly partner: Omit<PartnerSummary, "last_failure"> & Pick<PartnerDetail, "endpoint" | "last_failure">;
 }
 
 /** Whether the partner is well, since when and why not, what to do, and where its events go. */

@@ -71,6 +71,32 @@ test("the health of partners has its reason and since when", () => {
   ]);
 });
 
+test("needs that follow from failures name the last one", () => {
+  const failure = { at: at(2), status: null, reason: "connect" };
+  const health = { kind: "circuit_open", reason: "5 consecutive failures", since: at(1), until: at(9) } as const;
+  const healthy = { ...health, kind: "healthy", reason: null, until: null } as const;
+  expect(healthNeeds([{ ...partner("a", "active"), health, last_failure: failure }])).toMatchObject([
+    { reason: "the circuit breaker is open: 5 consecutive failures; last failure: could not connect to the endpoint" },
+  ]);
+  expect(healthNeeds([{ ...partner("a", "active"), health: healthy, last_failure: failure }])).toEqual([]);
+  const paused = { ...healthy, kind: "paused" } as const;
+  expect(healthNeeds([{ ...partner("a", "active"), health: paused, last_failure: failure }])).toMatchObject([
+    { reason: "deliveries are paused" },
+  ]);
+  const expired = { partner: "shop/a", reason: "held_expired", count: 2, oldest_at: at(1), newest_at: at(2) };
+  const response = { ...failure, status: 503, reason: "status_503" };
+  expect(deadLetterNeeds([{ ...expired, last_failure: response }])).toMatchObject([
+    { reason: "2 dead letters, held expired; last failure: HTTP 503" },
+  ]);
+  expect(deadLetterNeeds([{ ...expired, last_failure: null }])).toMatchObject([
+    { reason: "2 dead letters, held expired" },
+  ]);
+  const unknown = { ...failure, reason: "new_reason" };
+  expect(deadLetterNeeds([{ ...expired, last_failure: unknown }])).toMatchObject([
+    { reason: "2 dead letters, held expired; last failure: new reason" },
+  ]);
+});
+
 test("a pause by Retry-After is named once, with its end", () => {
   const health = { kind: "rate_limited", reason: "Retry-After", since: at(1), until: at(9) } as const;
   expect(healthNeeds([{ ...partner("a", "active"), health }])).toMatchObject([

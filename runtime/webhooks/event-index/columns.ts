@@ -1,7 +1,7 @@
 import { unsentReasons } from "../../../api/histories.ts";
 import { pingType } from "../events/envelope.ts";
 import { rowKinds, type AttemptRow, type EventKey, type EventRow, type RowKind } from "./index-message.ts";
-import { Rollups, type RolledAttempt } from "./rollups.ts";
+import { Rollups, type RolledAttempt, type RollupSearch } from "./rollups.ts";
 import { segmentRows, type Segments, createSegments, createTextNumbers } from "./segments.ts";
 
 /** No row. */
@@ -60,8 +60,11 @@ const failuresMax = 65_536;
 const repeatsSoughtMax = 64;
 const numberMax = 65_535;
 
-/** Where the record of a failed attempt is: by the key of its event. */
-interface FailedAttempt extends Pick<AttemptRow, "high" | "low" | "tenant" | "partner" | "atMs"> {}
+/** A failed attempt. The key of its event says where its record is. */
+export interface FailedAttempt extends Pick<
+  AttemptRow,
+  "high" | "low" | "tenant" | "partner" | "atMs" | "status" | "reason"
+> {}
 
 /** Rows in typed arrays. The oldest rows go when there are too many. */
 export class IndexColumns {
@@ -134,11 +137,19 @@ export class IndexColumns {
     if (!isPing) this.#roll(row);
   }
 
-  /** The failed attempt to a partner that began last, without pings and ends without a request. */
-  lastFailed(partner: string, isTenant: (tenant: string) => boolean): FailedAttempt | undefined {
-    let last: FailedAttempt | undefined;
-    for (const failure of this.#failures.values())
-      if (failure.partner === partner && failure.atMs > (last?.atMs ?? 0) && isTenant(failure.tenant)) last = failure;
+  /**
+   * The failed attempts that began last, by partner, without pings and ends without a request. Partners without one are
+   * left out.
+   */
+  lastFailed({
+    isTenant,
+    isPartner,
+  }: Pick<RollupSearch, "isTenant" | "isPartner">): ReadonlyMap<string, FailedAttempt> {
+    const last = new Map<string, FailedAttempt>();
+    for (const failure of this.#failures.values()) {
+      const { partner, tenant, atMs } = failure;
+      if (atMs > (last.get(partner)?.atMs ?? 0) && isPartner(partner) && isTenant(tenant)) last.set(partner, failure);
+    }
     return last;
   }
 
@@ -148,12 +159,12 @@ export class IndexColumns {
     return event?.columns.seq[event.at];
   }
 
-  #roll({ kind, tenant, partner, atMs, durationMs, reason, high, low }: AttemptRow): void {
+  #roll({ kind, tenant, partner, atMs, durationMs, status, reason, high, low }: AttemptRow): void {
     const outcome = rolledOutcomes[kind];
     if (outcome === undefined) return;
     const isSent = !unsentReasons.has(reason);
     this.rollups.addAttempt({ tenant, partner, atMs, outcome, durationMs: isSent ? durationMs : undefined });
-    if (isSent && outcome !== "delivered") this.#addFailure({ tenant, partner, atMs, high, low });
+    if (isSent && outcome !== "delivered") this.#addFailure({ tenant, partner, atMs, status, reason, high, low });
   }
 
   #addFailure(failure: FailedAttempt): void {

@@ -1,9 +1,10 @@
-import type { PartnerRecent } from "../../../api/partner-health.ts";
+import type { FailureCause, PartnerRecent } from "../../../api/partner-health.ts";
 import { createTimeSlices } from "../../../limits/clock.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { cellsMax, minuteMs, rollupCounters } from "../event-index/rollups.ts";
 import { includesTenant } from "../events/tenants.ts";
 import { percentileOf } from "./delivery-stats.ts";
+import { causeOf } from "./last-failure.ts";
 
 /** Attempts and those that failed. */
 export interface FailureShare {
@@ -25,6 +26,8 @@ export interface PartnerFigures {
    * more failed, after the last 5 minutes in which less than half did. Undefined if there is no such minute.
    */
   readonly failingSinceMs: number | undefined;
+  /** The failed attempt that began last; null if none is known. */
+  readonly lastFailure: FailureCause | null;
 }
 
 interface FiguresQuery {
@@ -81,7 +84,7 @@ class Counts {
     }
   }
 
-  figures(isComplete: boolean): PartnerFigures {
+  figures(isComplete: boolean): Omit<PartnerFigures, "lastFailure"> {
     const [attempts, delivered] = [this.#cells[attemptsCell] ?? 0, this.#cells[deliveredCell] ?? 0];
     const latest = this.#latest;
     return {
@@ -147,6 +150,7 @@ export async function readPartnerFigures(
   };
   const toMs = Math.floor(nowMs / minuteMs) * minuteMs + minuteMs;
   const fromMs = Math.floor((nowMs - dayMs) / intervalMs) * intervalMs;
+  const failures = columns.lastFailed(isCounted);
   const lastSuccess = columns.rollups.lastDelivered(isCounted);
   const counts = new Map([...partners].map((label) => [label, new Counts(fromMs, toMs, lastSuccess.get(label))]));
   const reading = columns.rollups.read({ ...isCounted, fromMs, toMs }, ({ partner }, ...value) =>
@@ -154,5 +158,10 @@ export async function readPartnerFigures(
   );
   await slices.collect(reading);
   const isComplete = rollupsReachMs <= fromMs;
-  return new Map([...counts].map(([label, one]) => [label, one.figures(isComplete)]));
+  return new Map(
+    [...counts].map(([label, one]) => [
+      label,
+      { ...one.figures(isComplete), lastFailure: causeOf(failures.get(label)) },
+    ]),
+  );
 }

@@ -59,6 +59,7 @@ export function createPartnerOverview(list: Pick<PartnerList, "page">, deps: Par
         ...summary,
         health: partner === undefined ? rejectedHealth(summary) : await readHealth(partner, known, findBlock),
         recent: known.recent,
+        last_failure: known.lastFailure,
         backlog: partner === undefined ? null : (backlogs.get(partner.key) ?? null),
         next_key_to_expire: nextToExpire(summary, nowMs),
         ...(partner === undefined ? { managed_by: placeOf(deps.configFolder, summary.partner, showsInternals) } : {}),

@@ -5,6 +5,7 @@ import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { PodMessages } from "../../nats/messages/pod-messages.ts";
 import type { Log } from "../log.ts";
 import type { PartnerHolds, DisabledPartners } from "../partners/partner-holds.ts";
+import { heldDetails } from "../settlement/outcome.ts";
 import { lastAttemptAtMs } from "../settlement/settle.ts";
 
 const detail = "the partner was removed before anything more could be sent to it";
@@ -127,12 +128,6 @@ const secondMs = 1_000;
 const probeMarginMs = 1_000;
 /** Added to the time limit of an attempt: attempts from before the pause must have ended. */
 const inFlightMarginMs = 5_000;
-const details = {
-  held: "nothing could be sent to the partner until the delivery was too old",
-  disabled: "the endpoint responded with 410, and the delivery was too old before an edit of the partner",
-  failures: "the circuit breaker of the partner was open until the delivery was too old",
-  rate_limited: "a Retry-After of the partner paused deliveries until the delivery was too old",
-} as const;
 
 /**
  * Ends deliveries to partners that are held, disabled, or paused by their circuit breaker or a `Retry-After`, at their
@@ -164,11 +159,11 @@ export function createHeldExpiry(deps: ExpireHeldDeps): () => Promise<void> {
 /** Undefined when deliveries to the partner may be in flight, or it gets them again soon. */
 async function blockOf({ disabled, holds, now }: ExpireHeldDeps, partner: Partner): Promise<Block | undefined> {
   const { held, endpoint, retry } = partner.config;
-  if (held !== undefined) return { detail: details.held, untilMs: Number.POSITIVE_INFINITY };
+  if (held !== undefined) return { detail: heldDetails.held, untilMs: Number.POSITIVE_INFINITY };
   const mark = await disabled.find(partner);
   if (mark !== undefined) {
     const isOver = now() - Date.parse(mark.at) > endpoint.timeoutMs + inFlightMarginMs;
-    return isOver ? { detail: details.disabled, untilMs: Number.POSITIVE_INFINITY } : undefined;
+    return isOver ? { detail: heldDetails.disabled, untilMs: Number.POSITIVE_INFINITY } : undefined;
   }
   const pause = await holds.read(partner);
   if (pause === undefined) return undefined;
@@ -178,7 +173,7 @@ async function blockOf({ disabled, holds, now }: ExpireHeldDeps, partner: Partne
   // A delivery that was too old before, as after a long Paused, still gets its attempt, unless the pause is as long.
   const ageMs = retry.maxAgeSeconds * secondMs;
   const isLong = pausedMs >= ageMs;
-  return { detail: details[pause.cause], untilMs, ...(!isLong && { acceptedAfterMs: pause.sinceMs - ageMs }) };
+  return { detail: heldDetails[pause.cause], untilMs, ...(!isLong && { acceptedAfterMs: pause.sinceMs - ageMs }) };
 }
 
 /** Resolves with the time of the next walk. */

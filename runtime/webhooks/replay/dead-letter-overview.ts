@@ -1,11 +1,15 @@
 import { unsentReasons } from "../../../api/histories.ts";
+import type { FailureCause } from "../../../api/partner-health.ts";
 import type { DeadLetter as DeadLetterSummary, DeadLetterCount } from "../../../api/replays.ts";
 import { orEventsUnavailable } from "../../errors/api-error.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
 import { includesTenant } from "../events/tenants.ts";
+import { readLastFailures, type FailureIndex } from "../history/last-failure.ts";
 import type { Partner } from "../partners/partner.ts";
+import type { AttemptRecord } from "../records/attempt-records.ts";
 import { deadLetterId, deadLetterKeys, parseDeadLetter, type DeadLetter } from "../records/dead-letter-record.ts";
 import type { DeadLetterIndex } from "./dead-letter-index.ts";
+import { failureDetail, heldDetails, outcomeCode } from "../settlement/outcome.ts";
 import {
   countRows,
   createRowFilter,
@@ -20,6 +24,7 @@ import type { ReplayCaller } from "./replay-job.ts";
 interface OverviewDeps {
   readonly deadLetters: Pick<DeadLettersStream, "at">;
   readonly index: DeadLetterIndex;
+  readonly eventIndex: FailureIndex;
   readonly partners: () => readonly Partner[];
 }
 
@@ -49,6 +54,8 @@ export interface DeadLetterCounts {
 const readAtOnceMax = 16;
 const readMax = 1_024;
 const countsMax = 1_000;
+/** Ends that follow from failed attempts: they open the circuit breaker, and deliveries wait. */
+const failureEnds: ReadonlySet<string> = new Set(["held_expired", "backlog_full"]);
 
 export interface DeadLetterPage {
   readonly items: readonly DeadLetterSummary[];
@@ -81,7 +88,8 @@ export async function listByIndex(
     read += some.length;
   }
   const last = read < ordered.length ? ordered[read - 1] : undefined;
-  return { items, isComplete: isWhole, ...(last === undefined ? {} : { nextSeq: last.seq }) };
+  const shown = await withPartnerFailures(deps.eventIndex, items, caller);
+  return { items: shown, isComplete: isWhole, ...(last === undefined ? {} : { nextSeq: last.seq }) };
 }
 
 /** Counts the dead letters that a caller may see, without reading them. */
@@ -92,7 +100,12 @@ export async function countByIndex(
 ): Promise<DeadLetterCounts> {
   const { rows, isWhole } = await orUnavailable(() => deps.index.read());
   const { counts, isComplete } = countRows(rows, scopeOf(deps, query, caller), groupBy);
-  return { counts: counts.slice(0, countsMax), isComplete: isComplete && isWhole && counts.length <= countsMax };
+  const shown =
+    groupBy === undefined ? counts.slice(0, countsMax).map(failureSought(deps)) : counts.slice(0, countsMax);
+  return {
+    counts: await withPartnerFailures(deps.eventIndex, shown, caller),
+    isComplete: isComplete && isWhole && counts.length <= countsMax,
+  };
 }
 
 function scopeOf(
@@ -141,5 +154,49 @@ export function summaryOf(seq: number, deadLetter: DeadLetter, partner: string):
   );
   const attempts = Math.max(0, attemptsBefore + attempt - unsent.length);
   const named = { dead_letter_id: deadLetterId(seq, did), event_id: eventId, tenant, type, partner };
-  return { ...named, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
+  return { ...named, state, reason, attempts, ended_at: endedAt, replay_id: replayId, ...endOf(deadLetter) };
+}
+
+/** Why the delivery ended without a request; nothing if a request ended it. */
+function endOf({ reason, attempts }: DeadLetter): Pick<DeadLetterSummary, "detail" | "last_failure"> {
+  const outcome = attempts.at(-1)?.outcome;
+  if (outcome?.kind !== "failure" || !unsentReasons.has(outcome.reason)) return {};
+  const detail = failureDetail(outcome.reason, outcome.detail);
+  if (!failureEnds.has(reason) || outcome.detail === heldDetails.held) return { detail };
+  return { detail, last_failure: ownFailure(attempts) };
+}
+
+function ownFailure(attempts: readonly AttemptRecord[]): FailureCause | null {
+  const failed = attempts.findLast(
+    ({ outcome, settlement }) =>
+      settlement.kind !== "delivered" && (outcome.kind === "response" || !unsentReasons.has(outcome.reason)),
+  );
+  if (failed === undefined) return null;
+  const { at, outcome } = failed;
+  return { at, status: outcome.kind === "response" ? outcome.status : null, reason: outcomeCode(outcome) };
+}
+
+/** Marks counts whose reason follows from failures. A partner that is held now may lack something else. */
+function failureSought({ partners }: OverviewDeps): (count: DeadLetterCount) => DeadLetterCount {
+  const held = new Set(partners().flatMap(({ label, config }) => (config.held === undefined ? [] : [label])));
+  return (count) =>
+    failureEnds.has(count.reason) && !held.has(count.partner) ? { ...count, last_failure: null } : count;
+}
+
+/**
+ * Completes items that have no failure with the last one of their partner. Lists are useful without it, so an index
+ * that does not respond leaves it out.
+ */
+export async function withPartnerFailures<T extends Pick<DeadLetterSummary, "partner" | "last_failure">>(
+  index: FailureIndex,
+  items: readonly T[],
+  { tenants }: Pick<ReplayCaller, "tenants">,
+): Promise<readonly T[]> {
+  const sought = new Set(items.flatMap(({ partner, last_failure: known }) => (known === null ? [partner] : [])));
+  if (sought.size === 0) return items;
+  const failures = await readLastFailures(index, { tenants, partners: sought }).catch(() => undefined);
+  if (failures === undefined) return items;
+  return items.map((item) =>
+    item.last_failure === null ? { ...item, last_failure: failures.get(item.partner) ?? null } : item,
+  );
 }

@@ -6,6 +6,7 @@ import {
   countByIndex,
   listByIndex,
   summaryOf,
+  withPartnerFailures,
   type DeadLetterPage,
   type OverviewQuery,
 } from "./dead-letter-overview.ts";
@@ -18,6 +19,7 @@ import {
 import { readEvent } from "../records/event-record.ts";
 import { eventHash } from "../ids.ts";
 import { isNarrowed } from "../history/history-view.ts";
+import type { FailureIndex } from "../history/last-failure.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { anyTenant, includesTenant } from "../events/tenants.ts";
@@ -59,6 +61,7 @@ export type DeadLettersApi = ReturnType<typeof createDeadLettersApi>;
 export interface DeadLetterDeps extends NotifyDeps, Pick<DeliveryContext, "events" | "attempts" | "deadLetters"> {
   readonly partners: () => readonly Partner[];
   readonly deadLetterIndex: DeadLetterIndex;
+  readonly index: FailureIndex;
 }
 
 const batchMax = 64;
@@ -66,7 +69,7 @@ const batchMax = 64;
 const readMax = 1_024;
 
 export function createDeadLettersApi(deps: DeadLetterDeps) {
-  const overview = { ...deps, index: deps.deadLetterIndex };
+  const overview = { ...deps, index: deps.deadLetterIndex, eventIndex: deps.index };
   return {
     /** @throws ApiError `partner_not_found`, `events_unavailable` */
     list: async ({ isNewestFirst = false, afterSeq, limit, ...filter }: DeadLetterQuery, caller: ReplayCaller) => {
@@ -118,20 +121,24 @@ async function listDeadLetters(
   const keys = await deadLetterKeysOf(deps, label, caller, query.afterSeq > 0);
   const items: DeadLetterSummary[] = [];
   let lastSeq = query.afterSeq;
+  const pageOf = async (found: readonly DeadLetterSummary[], nextSeq?: number): Promise<DeadLetterPage> => ({
+    items: await withPartnerFailures(deps.index, found, caller),
+    ...(nextSeq === undefined ? {} : { nextSeq }),
+  });
   for (let read = 0; read < readMax;) {
     const from = { reason: query.reason ?? "*", fromSeq: lastSeq + 1, countMax: batchMax };
     const messages = await readDeadLetters(deps.deadLetters, keys, from);
-    if (messages.length === 0) return { items };
+    if (messages.length === 0) return pageOf(items);
     for (const message of messages) {
       const deadLetter = parseDeadLetter(message.data);
       if (deadLetter !== undefined && includesTenant(tenants, deadLetter.tenant))
         items.push(summaryOf(message.seq, deadLetter, label));
       lastSeq = message.seq;
-      if (items.length === query.limit) return { items, nextSeq: lastSeq };
+      if (items.length === query.limit) return pageOf(items, lastSeq);
     }
     read += messages.length;
   }
-  return { items, nextSeq: lastSeq };
+  return pageOf(items, lastSeq);
 }
 
 async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<Ack> {

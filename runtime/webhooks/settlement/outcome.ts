@@ -90,7 +90,9 @@ export type AttemptOutcome = ResponseOutcome | FailureOutcome;
 export type OutcomeCode = `status_${number}` | FailureReason;
 
 /** The {@link OutcomeCode} of an outcome. */
-export function outcomeCode(outcome: AttemptOutcome): OutcomeCode {
+export function outcomeCode(
+  outcome: Pick<ResponseOutcome, "kind" | "status"> | Pick<FailureOutcome, "kind" | "reason">,
+): OutcomeCode {
   return outcome.kind === "response" ? `status_${outcome.status}` : outcome.reason;
 }
 
@@ -115,6 +117,15 @@ const sentences: Readonly<Record<FailureReason, string>> = {
   aborted: "the sender abandoned the attempt",
 };
 
+/** Why nothing could be sent to a partner for longer than its deliveries may take: details of `held_expired`. */
+export const heldDetails = {
+  held: "nothing could be sent to the partner until the delivery was too old",
+  disabled: "the endpoint responded with 410, and the delivery was too old before an edit of the partner",
+  failures: "the circuit breaker of the partner was open until the delivery was too old",
+  rate_limited: "a Retry-After of the partner paused deliveries until the delivery was too old",
+} as const;
+const heldSentences: ReadonlySet<string> = new Set(Object.values(heldDetails));
+
 /** Reasons whose error code describes the endpoint or its certificate, so that callers may see it. */
 const codedReasons: ReadonlySet<FailureReason> = new Set([
   "connect",
@@ -131,9 +142,13 @@ const statusForm = /: (?<status>status \d{3})$/u;
  * and administrators get the full detail.
  */
 export function failureDetail(reason: FailureReason, detail: string): string {
-  const sentence = sentences[reason];
+  const sentence = sentenceOf(reason, detail);
   const { code } = (codedReasons.has(reason) ? codeForm.exec(detail)?.groups : undefined) ?? {};
   const { status } = (reason === "token" || reason === "consent" ? statusForm.exec(detail)?.groups : undefined) ?? {};
   const cause = code ?? status;
   return cause === undefined ? sentence : `${sentence}: ${cause}`;
+}
+
+function sentenceOf(reason: FailureReason, detail: string): string {
+  return reason === "held_expired" && heldSentences.has(detail) ? detail : sentences[reason];
 }

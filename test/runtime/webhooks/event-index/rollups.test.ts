@@ -175,7 +175,10 @@ test("pings and repeated records are not counted", () => {
     [`acme default/one ${startMs} attempts`]: 1,
     [`acme default/one ${startMs} failed`]: 1,
   });
-  const lastOf = (tenant: string) => columns.lastFailed("default/one", (one) => one === tenant);
+  const lastOf = (tenant: string) =>
+    columns
+      .lastFailed({ isTenant: (one) => one === tenant, isPartner: (one) => one === row.partner })
+      .get("default/one");
   expect(lastOf("acme")).toBeUndefined();
   columns.addAttempt({ ...row, kind: "retry", reason: "tls", status: 0, attempt: 3, atMs: startMs + 9 });
   columns.addAttempt({ ...row, kind: "retry", reason: "dns", status: 0, attempt: 2, atMs: startMs + 5 });

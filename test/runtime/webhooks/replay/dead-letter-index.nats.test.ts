@@ -37,7 +37,7 @@ const named = (name: string): Pick<Partner, "key" | "label"> => ({
   key: partnerKey(`uid-${name}`),
   label: `shop/${name}`,
 });
-const partners = () => ["one", "two"].map(named) as unknown as readonly Partner[];
+const partners = () => ["one", "two"].map((name) => ({ ...named(name), config: {} })) as unknown as readonly Partner[];
 
 interface Letter {
   readonly name: string;
@@ -60,7 +60,8 @@ async function caseOf(rowsMax?: number): Promise<Case> {
   const layout = await ensureTopology(nats, { ...testSettings.streams, prefix: `dli${prefixes}` });
   const stream = createDeadLettersStream(nats, layout);
   const index = createDeadLetterIndex(stream, rowsMax);
-  const deps = { deadLetters: stream, index, partners };
+  const eventIndex = { read: () => Promise.reject(new Error("no index")) };
+  const deps = { deadLetters: stream, index, eventIndex, partners };
   let stored = 0;
   return {
     stream,
