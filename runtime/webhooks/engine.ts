@@ -162,12 +162,9 @@ export class WebhookEngine {
     const { metrics, now } = this.#context;
     this.#contracts = new EventContracts({ undeclared: settings.events.undeclared, metrics, log, now });
     this.ingest = this.#createIngest();
-    const {
-      personalData,
-      events: { idForms },
-    } = settings;
+    const { personalData, events: ids } = settings;
     const { events } = this.#context;
-    this.checkEvent = createCheckEvent({ events, personalData, idForms, contracts: this.#contracts });
+    this.checkEvent = createCheckEvent({ events, personalData, ids, contracts: this.#contracts });
     this.#jobs = this.#createJobs(replayStore);
     this.apply(deps.config, deps.configHash);
   }
@@ -295,7 +292,7 @@ export class WebhookEngine {
       nonce: createNonce(),
       metrics,
       spans,
-      idForms: settings.events.idForms,
+      ids: settings.events,
       contracts: this.#contracts,
       onTaken: createTakenIds(this.#context),
     });

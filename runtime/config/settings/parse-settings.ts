@@ -89,12 +89,15 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 /** Rules that the schema cannot express. */
 function ruleProblems(settings: Settings): readonly Finding[] {
-  const { issuers, streams } = settings;
+  const { issuers, streams, events } = settings;
   return [
     ...bindingProblems(settings),
     ...issuers.flatMap((issuer, index) => issuerProblems(issuer, `issuers[${index}]`)),
     ...repeatedIssuers(issuers),
     ...consoleProblems(settings),
+    ...(events.idCheck === "Tenant" && !events.idForms.includes("TenantPrefix")
+      ? ([["events.idCheck", "Tenant needs TenantPrefix in events.idForms"]] as const)
+      : []),
     ...(["events", "attempts"] as const)
       .filter((stream) => streams[stream].maxAgeSeconds < streams.deadLetters.maxAgeSeconds)
       .map((stream): Finding => [

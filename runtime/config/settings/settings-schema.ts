@@ -2,6 +2,7 @@ import { queryDeadlineMsDefault } from "../../../crds/config.ts";
 import {
   certificateForms,
   eventIdForms,
+  idChecks,
   undeclaredEvents,
   partnersClaims,
   type Settings,
@@ -51,7 +52,7 @@ export const defaultSettings: Settings = {
     allowedFields: [],
     allowedForTypes: [],
   },
-  events: { idForms: [], undeclared: "Accept" },
+  events: { idForms: [], idCheck: "Installation", undeclared: "Accept" },
   streams: {
     prefix: "hg",
     replicas: 1,
@@ -266,6 +267,12 @@ export const settingsSchema: object = {
           "more character); by default, all ids are accepted.",
         { enum: eventIdForms },
         { maxItems: 3 },
+      ),
+      idCheck: word(
+        "Where the id of a new event must be unused: Installation (in all tenants, slower with more tenants), or " +
+          "Tenant (an id that begins with its tenant is looked up in that tenant only, as fast with any number of " +
+          "tenants; needs TenantPrefix in idForms, and no events from before that).",
+        idChecks,
       ),
       undeclared: word(
         "Events whose type or version no event catalog declares: Accept, Warn (they are counted and logged) or Reject.",

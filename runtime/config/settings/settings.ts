@@ -193,13 +193,16 @@ interface AllowedFields {
 
 /** Requirements on events beyond the envelope. */
 export interface EventSettings {
-  /**
-   * Allowed forms of event ids, so that no tenant can guess another's ids. @default any id
-   */
+  /** Allowed forms of event ids, so that no tenant can guess another's ids. @default any id */
   readonly idForms: readonly EventIdForm[];
+  /** Where the id of a new event must be unused. @default "Installation" */
+  readonly idCheck: (typeof idChecks)[number];
   /** What becomes of an event whose type or version no event catalog declares. @default "Accept" */
   readonly undeclared: (typeof undeclaredEvents)[number];
 }
+
+/** Every value of {@link EventSettings.idCheck}. `Tenant`: ids that begin with their tenant are read in it only. */
+export const idChecks = ["Installation", "Tenant"] as const;
 
 /** Every value of {@link EventSettings.undeclared}. */
 export const undeclaredEvents = ["Accept", "Warn", "Reject"] as const;

@@ -22,6 +22,8 @@ import type { HeaderFields } from "../messages/headers.ts";
 export interface EventToStore {
   readonly tenant: string;
   readonly idhash: string;
+  /** True for an id that no other tenant can have, so that no other tenant is searched. @default false */
+  readonly isExclusive?: boolean;
   readonly headers: HeaderFields;
   readonly bytes: Uint8Array;
 }
@@ -29,8 +31,8 @@ export interface EventToStore {
 /** `HG_EVENTS`: the events of producers, byte for byte. Each id is stored once. */
 export interface EventsStream {
   /**
-   * Stores the event if its id is unused within the retention, in all tenants. `unexpected`: the id is in use, or
-   * another message with it is still being replicated.
+   * Stores the event if its id is unused within the retention, in all tenants. The server visits each tenant for that,
+   * unless the id is exclusive. `unexpected`: the id is in use, or another message with it is still being replicated.
    *
    * @throws NoReplyError
    */
@@ -85,7 +87,7 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
   const findEach = (tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]> =>
     readLastOfTenants(handle, stream, tenants, (tenant) => layout.event(tenant, idhash));
   return {
-    store: ({ tenant, idhash, headers, bytes }) => {
+    store: ({ tenant, idhash, isExclusive = false, headers, bytes }) => {
       const message = {
         subject: layout.event(tenant, idhash),
         payload: bytes,
@@ -93,7 +95,7 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
         headers: {
           ...headers,
           [publishHeader.expectedSubjectSequence]: "0",
-          [publishHeader.expectedSubject]: layout.event("*", idhash),
+          [publishHeader.expectedSubject]: layout.event(isExclusive ? tenant : "*", idhash),
         },
       };
       return publish(handle, message);

@@ -118,7 +118,9 @@ async function store(
   const envelope: Envelope = { eventId, type, version, ts, producer, tenant, data };
   const body = { event_id: eventId, type, version, ts, producer, ...(tenant === noTenant ? {} : { tenant }), data };
   const headers = eventHeaders(envelope, deps.nonce(), { about: about.key });
-  const event = { tenant, idhash: eventHash(eventId), headers, bytes: Buffer.from(JSON.stringify(body)) };
+  const bytes = Buffer.from(JSON.stringify(body));
+  // The id has the delivery, whose id has the tenant; an event about the partner itself has no tenant.
+  const event = { tenant, idhash: eventHash(eventId), isExclusive: true, headers, bytes };
   try {
     const result = await retryUntilReply(() => deps.events.store(event), {
       giveUpAfterMs: storeTimeoutMs,

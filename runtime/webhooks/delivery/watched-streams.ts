@@ -74,6 +74,7 @@ async function publishProbe(nats: NatsConnectionHandle, stream: string, events: 
   const result = await events.store({
     tenant: noTenant,
     idhash: eventHash(eventId),
+    isExclusive: true,
     headers: eventHeaders(envelope, randomUUID(), { only: noPartner }),
     bytes: Buffer.from(JSON.stringify(body)),
   });

@@ -1,5 +1,5 @@
 import { createLineLimit } from "../../../limits/token-bucket.ts";
-import type { EventIdForm } from "../../config/settings/settings.ts";
+import type { EventIdForm, EventSettings } from "../../config/settings/settings.ts";
 import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import { type Envelope, ownIdPrefix } from "../events/envelope.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
@@ -29,6 +29,20 @@ const formRules: Readonly<Record<EventIdForm, FormRule>> = {
       prefixEnds.some((end) => eventId.startsWith(tenant + end) && eventId.length > tenant.length + 1),
   },
 };
+
+/** Settings that decide which ids are valid, and where they must be unused. */
+export type EventIdSettings = Pick<EventSettings, "idForms" | "idCheck">;
+
+/**
+ * True for an id that no other tenant can have: it begins with its tenant, which the settings demand. UUIDs and ULIDs
+ * lack the character after the tenant, so a form next to `TenantPrefix` never allows such an id to another tenant.
+ */
+export function isExclusiveId(
+  id: Pick<Envelope, "eventId" | "tenant">,
+  { idForms, idCheck }: EventIdSettings,
+): boolean {
+  return idCheck === "Tenant" && idForms.includes("TenantPrefix") && formRules.TenantPrefix.accepts(id);
+}
 
 interface TakenIdsDeps {
   readonly attempts: Pick<AttemptsStream, "appendFirst">;

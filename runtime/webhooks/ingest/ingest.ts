@@ -1,7 +1,7 @@
 // Ingest: events from HTTP, batches and NATS, idempotency keys and backpressure. Events are routed elsewhere.
 import { ownDomain } from "../../../api/events.ts";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EventIdForm, PersonalDataSettings } from "../../config/settings/settings.ts";
+import type { PersonalDataSettings } from "../../config/settings/settings.ts";
 import { ApiError, type FieldError } from "../../errors/api-error.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import { pauseAfter, retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
@@ -11,7 +11,7 @@ import { parseEnvelope, type Envelope, type ValidEnvelope, isOwnType } from "../
 import { personalDataRules } from "../events/personal-data.ts";
 import { type EventContracts, exactEnvelope } from "./event-contracts.ts";
 import { type Admit, createAdmission, retryAfterFullSeconds, retryAfterSeconds, unavailable } from "./backpressure.ts";
-import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
+import { EventIdTaken, eventIdProblem, isExclusiveId, type EventIdSettings } from "./event-ids.ts";
 import { TurnBudget } from "./turn-budget.ts";
 import { eventHash } from "../ids.ts";
 import { includesTenant } from "../events/tenants.ts";
@@ -41,8 +41,8 @@ interface IngestDeps {
   readonly nonce: () => string;
   readonly metrics: DeliveryMetrics;
   readonly spans: Pick<DeliverySpans, "ingest">;
-  /** Allowed forms of event ids. @default all */
-  readonly idForms?: readonly EventIdForm[];
+  /** @default all ids are valid, and looked up in all tenants */
+  readonly ids?: EventIdSettings;
   /** Checks an event against its declared type. @default nothing is declared */
   readonly contracts?: Pick<EventContracts, "areNeeded" | "check" | "judge">;
   /** Called for an id that belongs to another tenant. @default nothing */
@@ -71,12 +71,13 @@ export interface EncodedEvent {
   readonly describe: (error: ApiError) => ApiError;
 }
 
+const anyIds: EventIdSettings = { idForms: [], idCheck: "Installation" };
 const giveUpAfterMsDefault = 4_000;
 const limits = { giveUpAfterMs: giveUpAfterMsDefault };
 
 export function createIngest(deps: IngestDeps): Ingest {
   const admit = createAdmission(deps.isConnected, deps.isFull ?? (() => false));
-  const { metrics, spans, idForms = [] } = deps;
+  const { metrics, spans, ids = anyIds } = deps;
   const [rules, turn] = [personalDataRules(deps.personalData), new TurnBudget()];
   return async (source, caller) => {
     const span = spans.ingest(caller.traceparent);
@@ -91,7 +92,7 @@ export function createIngest(deps: IngestDeps): Ingest {
       const bytes = decode();
       const valid = parseEnvelope(bytes, rules);
       turn.spendBytes(bytes.byteLength);
-      checkCaller(valid.envelope, caller, idForms);
+      checkCaller(valid.envelope, caller, ids);
       while (turn.isSpent) await turn.next;
       const repeated = await checkDeclared(deps, valid, { turn, admit });
       ({ envelope } = valid);
@@ -122,9 +123,9 @@ export function createCheckEvent(deps: Omit<IngestDeps, "isConnected" | "nonce" 
     const { decode, describe } = encodedOf(source);
     try {
       const valid = parseEnvelope(decode(), rules);
-      checkCaller(valid.envelope, caller, deps.idForms ?? []);
+      checkCaller(valid.envelope, caller, deps.ids ?? anyIds);
       deps.contracts?.judge(exactEnvelope(valid));
-      const known = await retryUntilReply(() => readKnown(deps.events, valid.envelope), limits);
+      const known = await retryUntilReply(() => readKnown(deps, valid.envelope), limits);
       return { ...valid, isDuplicate: known !== undefined && responseFor(known, valid).duplicate };
     } catch (error) {
       throw describe(apiErrorOf(error));
@@ -137,7 +138,7 @@ function encodedOf(source: EventSource): EncodedEvent {
 }
 
 /** @throws ApiError `invalid_envelope` for a reserved type or id, `tenant_forbidden` */
-function checkCaller(envelope: Envelope, { tenants }: EventCaller, idForms: readonly EventIdForm[]): void {
+function checkCaller(envelope: Envelope, { tenants }: EventCaller, { idForms }: EventIdSettings): void {
   const { tenant, type } = envelope;
   const problems = [typeProblem(type), eventIdProblem(envelope, idForms)].filter((problem) => problem !== undefined);
   if (problems.length > 0)
@@ -158,17 +159,18 @@ function typeProblem(type: string): FieldError | undefined {
  * @throws ApiError of the declared type
  */
 async function checkDeclared(
-  { contracts, events }: IngestDeps,
+  deps: IngestDeps,
   valid: ValidEnvelope,
   { turn, admit }: { readonly turn: TurnBudget; readonly admit: Admit },
 ): Promise<IngestResponse | undefined> {
+  const { contracts } = deps;
   if (contracts?.areNeeded !== true) return undefined;
   try {
     contracts.check(exactEnvelope(valid), (steps) => turn.spend(steps));
     return undefined;
   } catch (error) {
     const { eventId, tenant } = valid.envelope;
-    const read = admit(valid.bytes.byteLength, () => readKnown(events, valid.envelope));
+    const read = admit(valid.bytes.byteLength, () => readKnown(deps, valid.envelope));
     const known = await read.catch(() => undefined);
     if (known?.tenant !== tenant || Buffer.compare(known.body, valid.bytes) !== 0) throw error;
     return { eventId, tenant, duplicate: true };
@@ -180,13 +182,14 @@ async function store(deps: IngestDeps, valid: ValidEnvelope, { trace }: IngestSp
   const { eventId, tenant } = envelope;
   const { giveUpAfterMs = giveUpAfterMsDefault } = deps;
   const nonce = deps.nonce();
-  const event = { tenant, idhash: eventHash(eventId), headers: eventHeaders(envelope, nonce, { trace }), bytes };
+  const [idhash, isExclusive] = [eventHash(eventId), isExclusiveId(envelope, deps.ids ?? anyIds)];
+  const event = { tenant, idhash, isExclusive, headers: eventHeaders(envelope, nonce, { trace }), bytes };
   const deadlineMs = performance.now() + giveUpAfterMs;
   for (let tries = 1; ; tries += 1) {
     const result = await retryUntilReply(() => deps.events.store(event), { giveUpAfterMs });
     if (result.kind === "rejected") throw unavailable("The event store is full", retryAfterFullSeconds, result.detail);
     if (result.kind === "stored") return { eventId, tenant, duplicate: false };
-    const known = await retryUntilReply(() => readKnown(deps.events, envelope), { giveUpAfterMs });
+    const known = await retryUntilReply(() => readKnown(deps, envelope), { giveUpAfterMs });
     if (known !== undefined) return responseFor(known, valid, nonce);
     // The event with this id is still being replicated, or was just deleted because of its age.
     const pauseMs = pauseAfter(tries);
@@ -209,10 +212,17 @@ function responseFor(known: StoredEvent, { envelope, bytes }: ValidEnvelope, non
   return { eventId, tenant, duplicate: true };
 }
 
-/** Reads the event of the same tenant first. Older versions stored an id once in each tenant. */
-async function readKnown(events: EventsStream, { tenant, eventId }: Envelope): Promise<StoredEvent | undefined> {
-  const idhash = eventHash(eventId);
-  const message = (await events.read(tenant, idhash)) ?? (await events.readOfAny(idhash));
+/**
+ * Reads the event of the same tenant first. Older versions stored an id once in each tenant. The event of another
+ * tenant is only read if that tenant can have the id.
+ */
+async function readKnown(
+  { events, ids = anyIds }: Pick<IngestDeps, "events" | "ids">,
+  envelope: Envelope,
+): Promise<StoredEvent | undefined> {
+  const idhash = eventHash(envelope.eventId);
+  const own = await events.read(envelope.tenant, idhash);
+  const message = own ?? (isExclusiveId(envelope, ids) ? undefined : await events.readOfAny(idhash));
   return message === undefined ? undefined : readEvent(message);
 }
 

@@ -98,6 +98,11 @@ describe("settings are refused with the field and line of", () => {
     ["a wrong type", "name: [x]", "s.yaml:1: name: must be string"],
     ["a null section", "claims:", "s.yaml:1: claims: must be object"],
     ["no lane at all", "delivery:\n  ownLanesMax: 0", "s.yaml:2: delivery.ownLanesMax: must be >= 1"],
+    [
+      "a look-up of ids in the tenant without the form that it needs",
+      "events:\n  idForms: [Uuid]\n  idCheck: Tenant",
+      "s.yaml:3: events.idCheck: Tenant needs TenantPrefix in events.idForms",
+    ],
     ["two replicas", "streams:\n  replicas: 2", "s.yaml:2: streams.replicas: must be one of 1, 3, 5"],
     ["a list at the top", "- name: x", "s.yaml:1: : must be object"],
     [

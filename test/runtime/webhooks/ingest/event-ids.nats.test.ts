@@ -1,5 +1,8 @@
 import { Registry } from "prom-client";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { EventSettings, Settings } from "../../../../runtime/config/settings/settings.ts";
+import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import type { RuntimeConfig } from "../../../../crds/config.ts";
+import { createLayout } from "../../../../runtime/nats/layout.ts";
 import { publish, publishHeader } from "../../../../runtime/nats/messages/publish.ts";
 import { parseEnvelope } from "../../../../runtime/webhooks/events/envelope.ts";
 import { eventHash } from "../../../../runtime/webhooks/ids.ts";
@@ -29,6 +32,12 @@ const timeoutMs = 20_000;
 const races = 100;
 
 const parse = (bytes: Uint8Array) => parseEnvelope(bytes, personalDataRules(testSettings.personalData));
+
+/** Settings that demand UUIDs or ids that begin with their tenant. */
+const prefixed = (prefix: string, idCheck: EventSettings["idCheck"]): Settings => ({
+  ...streamsOf(prefix),
+  events: { idForms: ["Uuid", "TenantPrefix"], idCheck, undeclared: "Accept" },
+});
 
 type Outcome = "stored" | "duplicate" | "event_id_reused" | "other";
 
@@ -117,11 +126,7 @@ describe.concurrent("an event id", () => {
   });
 
   test("has the form that the settings require", async (context) => {
-    const settings = {
-      ...streamsOf("forms"),
-      events: { idForms: ["Uuid", "TenantPrefix"] as const, undeclared: "Accept" as const },
-    };
-    const it = await engineCase(server.url, context, configOf(), { settings });
+    const it = await engineCase(server.url, context, configOf(), { settings: prefixed("forms", "Installation") });
     await expect(it.ingest(eventBytes("payout-1001"))).rejects.toMatchObject({
       code: "invalid_envelope",
       errors: [{ field: "event_id", code: "id_form" }],
@@ -131,16 +136,79 @@ describe.concurrent("an event id", () => {
   });
 });
 
-describe("an event id that two tenants stored with an older version", () => {
-  /** Stores like older versions, which checked only the subject of the tenant. */
-  async function storeAsBefore({ nats, layout }: EngineCase, tenant: string): Promise<void> {
-    const body = eventBytes("old-1", { tenant });
-    const headers = { ...eventHeaders(parse(body).envelope, tenant), [publishHeader.expectedSubjectSequence]: "0" };
-    expect(
-      await publish(nats, { subject: layout.event(tenant, eventHash("old-1")), payload: body, headers }),
-    ).toMatchObject({ kind: "stored" });
-  }
+/** Pods of one installation, each with its look-up of ids. */
+interface PodsOrder {
+  readonly prefix: string;
+  readonly config: RuntimeConfig;
+  readonly idChecks: readonly EventSettings["idCheck"][];
+}
 
+/** Stores like older versions, which checked only the subject of the tenant. */
+async function storeAsBefore(
+  { nats, layout }: Pick<EngineCase, "nats" | "layout">,
+  tenant: string,
+  eventId = "old-1",
+): Promise<void> {
+  const body = eventBytes(eventId, { tenant });
+  const headers = { ...eventHeaders(parse(body).envelope, tenant), [publishHeader.expectedSubjectSequence]: "0" };
+  expect(
+    await publish(nats, { subject: layout.event(tenant, eventHash(eventId)), payload: body, headers }),
+  ).toMatchObject({ kind: "stored" });
+}
+
+describe.concurrent("an event id that begins with its tenant, where ids are looked up in the tenant", () => {
+  test("is stored once, also as a list, on a NATS subject and by a pod that looks in all tenants", async (context) => {
+    const it = await engineCase(server.url, context, configOf(), { settings: prefixed("own", "Tenant") });
+    const before = await startEngine(server.url, configOf(), {
+      settings: prefixed("own", "Installation"),
+      podId: "pod-2",
+    });
+    context.onTestFinished(before.stop);
+    expect(await outcomeOf(it, eventBytes("acme.1"))).toBe("stored");
+    for (const engine of [it, before]) {
+      expect(await outcomeOf(engine, eventBytes("acme.1"))).toBe("duplicate");
+      expect(await outcomeOf(engine, eventBytes("acme.1", { data: {} }))).toBe("event_id_reused");
+    }
+    const list = `[${eventBytes("acme.1").toString()},${eventBytes("acme:2").toString()}]`;
+    const answer = await it.nats.connection.request("own.in.acme", list, { timeout: timeoutMs });
+    expect(answer.json()).toMatchObject({ results: [{ duplicate: true }, { duplicate: false }] });
+    const outcomes = await Promise.all(
+      Array.from({ length: races }, async (_, n) => {
+        const pair = [it, before].map(async (engine) => outcomeOf(engine, eventBytes(`acme/${n}`)));
+        return (await Promise.all(pair)).toSorted().join();
+      }),
+    );
+    expect(new Set(outcomes)).toEqual(new Set(["duplicate,stored"]));
+    expect((await it.engine.history.eventIdUse("acme.1", ["*"]))?.events).toMatchObject([{ tenant: "acme" }]);
+  });
+
+  test("cannot be sent by another tenant, and an id of another form is still looked up in all", async (context) => {
+    const it = await engineCase(server.url, context, configOf(), { settings: prefixed("others", "Tenant") });
+    for (const id of ["acme.1", "acme:1", "acme/zeta.1"])
+      await expect(it.ingest(eventBytes(id, { tenant: "zeta" }))).rejects.toMatchObject({
+        code: "invalid_envelope",
+        errors: [{ field: "event_id", code: "id_form" }],
+      });
+    const uuid = "0190d9f0-7f2a-7c3e-8b1d-3f5a6b7c8d9e";
+    expect(await outcomeOf(it, eventBytes(uuid, { tenant: "zeta" }))).toBe("stored");
+    expect(await outcomeOf(it, eventBytes(uuid))).toBe("event_id_reused");
+  });
+
+  test("is not compared with an event of another tenant from before the form was demanded", async (context) => {
+    const own = await engineCase(server.url, context, configOf(), { settings: prefixed("kept", "Tenant") });
+    const all = await startEngine(server.url, configOf(), {
+      settings: prefixed("kept", "Installation"),
+      podId: "pod-2",
+    });
+    context.onTestFinished(all.stop);
+    await storeAsBefore({ nats: own.nats, layout: createLayout("kept") }, "zeta", "acme.1");
+    expect(await outcomeOf(all, eventBytes("acme.1"))).toBe("event_id_reused");
+    expect(await outcomeOf(own, eventBytes("acme.1"))).toBe("stored");
+    expect((await own.engine.history.eventIdUse("acme.1", ["*"]))?.events).toHaveLength(2);
+  });
+});
+
+describe("an event id that two tenants stored with an older version", () => {
   test("is read, repeated and replayed by each tenant as its own", async (context) => {
     const partner = await partnerServer(context);
     const it = await engineCase(server.url, context, configOf(partnerConfig("shared", partner.url)));
@@ -192,5 +260,50 @@ describe("an event id on three replicas", () => {
     expect(new Set(outcomes)).toEqual(new Set(["event_id_reused,event_id_reused,stored"]));
     const equal = await Promise.all(engines.map(async (engine) => outcomeOf(engine, eventBytes("same"))));
     expect(equal.toSorted()).toEqual(["duplicate", "duplicate", "stored"]);
+  });
+
+  /** Starts a pod at each server. @param idChecks of the pods, in order */
+  async function podsOf(
+    { prefix, config, idChecks }: PodsOrder,
+    context: Pick<TestContext, "onTestFinished">,
+  ): Promise<readonly TestEngine[]> {
+    const engines: TestEngine[] = [];
+    for (const [index, { url }] of cluster.nodes.entries()) {
+      const { streams, ...settings } = prefixed(prefix, idChecks[index] ?? "Tenant");
+      const replicated = { ...settings, streams: { ...streams, replicas: 3 } };
+      const engine = await startEngine(url, config, { settings: replicated, podId: `pod-${index}` });
+      context.onTestFinished(engine.stop);
+      engines.push(engine);
+    }
+    return engines;
+  }
+
+  /** The outcomes of each id, sent at once through all pods. */
+  async function sendEverywhere(engines: readonly TestEngine[]): Promise<ReadonlySet<string>> {
+    const rounds = Array.from({ length: races }, async (_, n) => {
+      const all = engines.map(async (engine) => outcomeOf(engine, eventBytes(`acme.${n}`)));
+      return (await Promise.all(all)).toSorted().join();
+    });
+    return new Set(await Promise.all(rounds));
+  }
+
+  test("that begins with its tenant is stored once by pods that look in the tenant", async (context) => {
+    const engines = await podsOf({ prefix: "threeown", config: configOf(), idChecks: [] }, context);
+    expect(await sendEverywhere(engines)).toEqual(new Set(["duplicate,duplicate,stored"]));
+    const info = await engines[0]?.nats.manager.streams.info("THREEOWN_EVENTS");
+    expect(info?.state.messages).toBe(races);
+  });
+
+  test("that pods of both look-ups store at once is delivered once", async (context) => {
+    const partner = await partnerServer(context);
+    const config = configOf(partnerConfig("shared", partner.url));
+    const engines = await podsOf({ prefix: "mixed", config, idChecks: ["Installation"] }, context);
+    // The server compares a check of all tenants with no publish of a subject that is still being replicated.
+    for (const outcome of await sendEverywhere(engines))
+      expect(["duplicate,duplicate,stored", "duplicate,stored,stored"]).toContain(outcome);
+    expect(await engines[0]?.ingest(eventBytes("acme.last"))).toMatchObject({ duplicate: false });
+    const all = [...Array.from({ length: races }, (_, n) => `acme.${n}`), "acme.last"];
+    await waitFor(() => all.every((id) => partner.of(id).length > 0), { timeoutMs, what: "all deliveries" });
+    expect(all.filter((id) => partner.of(id).length > 1)).toEqual([]);
   });
 });

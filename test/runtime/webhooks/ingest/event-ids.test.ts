@@ -1,6 +1,8 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { eventTexts } from "../../../../api/events.ts";
 import type { EventIdForm } from "../../../../runtime/config/settings/settings.ts";
-import { eventIdProblem } from "../../../../runtime/webhooks/ingest/event-ids.ts";
+import { eventIdProblem, isExclusiveId } from "../../../../runtime/webhooks/ingest/event-ids.ts";
 
 const uuid = "0190d9f0-7f2a-7c3e-8b1d-3f5a6b7c8d9e";
 const ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -51,4 +53,33 @@ describe("the form of an event id", () => {
 test("an id of operational events is refused to producers", () => {
   expect(codeOf("heliograph:exhausted:d:1", [])).toBe("not_allowed");
   expect(codeOf("heliograph-1", [])).toBeUndefined();
+});
+
+describe("an id that begins with its tenant", () => {
+  const exclusive = (eventId: string, idForms: readonly EventIdForm[], idCheck: "Installation" | "Tenant" = "Tenant") =>
+    isExclusiveId({ eventId, tenant: "acme" }, { idForms, idCheck });
+
+  test("belongs to no other tenant if the form is demanded and ids are looked up in the tenant", () => {
+    expect(exclusive("acme.1", ["TenantPrefix"])).toBe(true);
+    expect(exclusive("acme.1", ["Uuid", "TenantPrefix"])).toBe(true);
+    expect(exclusive("acme.1", ["TenantPrefix"], "Installation")).toBe(false);
+    expect(exclusive("acme.1", ["Uuid"])).toBe(false);
+    expect(exclusive("acme.1", [])).toBe(false);
+    expect(exclusive(uuid, ["Uuid", "TenantPrefix"])).toBe(false);
+  });
+
+  test("that is accepted from one tenant is accepted from no other, in any mix of forms", () => {
+    const tenant = fc.stringMatching(new RegExp(eventTexts.tenant.pattern, "u"));
+    const rest = fc.stringMatching(/^[\x21-\x7e]{1,40}$/u);
+    const forms = fc.subarray(["Uuid", "Ulid"] as const).map((more) => [...more, "TenantPrefix"] as const);
+    fc.assert(
+      fc.property(tenant, tenant, fc.constantFrom(".", ":", "/"), rest, forms, (one, other, end, more, idForms) => {
+        const eventId = one + end + more;
+        fc.pre(one !== other && isExclusiveId({ eventId, tenant: one }, { idForms, idCheck: "Tenant" }));
+        // Also if the other tenant's name begins or ends alike.
+        for (const holder of [other, one + other, one.slice(0, -1)].filter((name) => name !== "" && name !== one))
+          expect(eventIdProblem({ eventId, tenant: holder }, idForms)).toBeDefined();
+      }),
+    );
+  });
 });
