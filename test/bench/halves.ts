@@ -7,7 +7,7 @@ import { fairness } from "./metrics/fairness.ts";
 import { miss, step, week } from "./metrics/reads.ts";
 import { hot, hotPods, panels, resident as residentAfterReads } from "./metrics/repeats.ts";
 import { openMetrics, type MetricsStage } from "./metrics/stage.ts";
-import { sweepPoints } from "./metrics/sweeps.ts";
+import { sweepMetrics, sweepPoints } from "./metrics/sweeps.ts";
 import { operator } from "./operator/operator.ts";
 import { contracts } from "./webhooks/contracts.ts";
 import { consolePages } from "./webhooks/console.ts";
@@ -19,7 +19,7 @@ import { preview } from "./webhooks/preview.ts";
 import { kill, slow } from "./webhooks/faults.ts";
 import { pods, rate, resident, throughput } from "./webhooks/rates.ts";
 import { openWebhooks, type WebhookStage } from "./webhooks/stage.ts";
-import { sweepPartners, sweepRate, sweepRetries } from "./webhooks/sweeps.ts";
+import { sweepEvents, sweepPartners, sweepRate, sweepRetries, sweepTenants } from "./webhooks/sweeps.ts";
 
 const webhooks: Half<WebhookStage> = {
   name: "webhooks",
@@ -45,6 +45,8 @@ const webhooks: Half<WebhookStage> = {
     "sweep-rate": sweepRate,
     "sweep-partners": sweepPartners,
     "sweep-retries": sweepRetries,
+    "sweep-tenants": sweepTenants,
+    "sweep-events": sweepEvents,
   },
 };
 
@@ -66,6 +68,7 @@ const metrics: Half<MetricsStage> = {
     "hot-pods": hotPods,
     "query-memory": queryMemory,
     "sweep-points": sweepPoints,
+    "sweep-metrics": sweepMetrics,
   },
 };
 

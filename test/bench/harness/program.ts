@@ -62,7 +62,8 @@ export async function compileProgram(): Promise<string> {
   return join(target, "app", "cli", "heliograph.js");
 }
 
-export async function makeSite(program: string): Promise<Site> {
+/** @param more settings besides those that every part has */
+export async function makeSite(program: string, more: object = {}): Promise<Site> {
   const folder = await temporaryFolder("bench");
   const [config, data] = [join(folder.path, "config"), join(folder.path, "data")];
   await mkdir(config);
@@ -70,7 +71,7 @@ export async function makeSite(program: string): Promise<Site> {
   const settings = join(folder.path, "settings.json");
   await writeFile(join(folder.path, "keys.json"), JSON.stringify({ keys: [issuer.publicJwk] }));
   const trusted = { issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" };
-  await writeFile(settings, JSON.stringify({ issuers: [trusted], metrics: { deadlineMs: 20_000 } }));
+  await writeFile(settings, JSON.stringify({ issuers: [trusted], metrics: { deadlineMs: 20_000 }, ...more }));
   const natsServer = await resolveTool("nats-server");
   const common = ["--settings", settings, "--host", "127.0.0.1", "--drain-seconds", "2"];
   const own = ["--data", data, "--nats-server", natsServer];

@@ -19,6 +19,12 @@ export interface PublishOrder {
   readonly ratePerSecond: number;
   /** Whether a response that is no success, or none, is followed by the same event again. */
   readonly repeats: boolean;
+  /** Event `n` is of tenant `n mod tenants`. @default one tenant */
+  readonly tenants?: number;
+  /** Whether ids begin with the tenant. @default false */
+  readonly isPrefixed?: boolean;
+  /** Events in one request. @default 1 */
+  readonly batch?: number;
 }
 
 /** When each event was first sent, by id, in milliseconds of the shared clock; and how long answers took. */
@@ -30,14 +36,23 @@ export interface PublishResult {
 
 const repeatPauseMs = 20;
 
+/** The request of event `n` and those of its batch after it. */
+function requestBody(n: number, order: PublishOrder): string {
+  const { batch = 1, first, count } = order;
+  if (batch === 1) return eventText(n, order);
+  const last = Math.min(n + batch, first + count);
+  return `[${Array.from({ length: last - n }, (_, place) => eventText(n + place, order)).join(",")}]`;
+}
+
 /** Bytes of event `n`, padded to the size asked for. */
 function eventText(n: number, order: PublishOrder): string {
+  const tenant = order.tenants === undefined ? "bench" : `tenant-${n % order.tenants}`;
   const event = {
-    event_id: `evt-${n}`,
+    event_id: order.isPrefixed === true ? `${tenant}.evt-${n}` : `evt-${n}`,
     type: `bench.${n % order.types}.done`,
     version: "2026-01-01",
     ts: "2026-01-01T00:00:00.000Z",
-    tenant: "bench",
+    tenant,
     data: { n, place: String(n % order.types), currency: "EUR", note: "" },
   };
   const note = "x".repeat(Math.max(0, order.eventBytes - JSON.stringify(event).length));
@@ -53,17 +68,21 @@ async function publishAll(order: PublishOrder): Promise<PublishResult> {
   let repeated = 0;
   const post = async (client: Client, body: string): Promise<boolean> => {
     const answer = await client.request({ path: "/events", method: "POST", headers, body }).catch(() => undefined);
-    await answer?.body.dump().catch(() => undefined);
-    return answer !== undefined && answer.statusCode < 300;
+    if (answer === undefined || answer.statusCode >= 300 || (order.batch ?? 1) === 1) {
+      await answer?.body.dump().catch(() => undefined);
+      return answer !== undefined && answer.statusCode < 300;
+    }
+    const { results } = (await answer.body.json()) as { readonly results: readonly { readonly status: number }[] };
+    return results.every(({ status }) => status < 300);
   };
   const publisher = async (_: undefined, place: number): Promise<void> => {
     const client = new Client(order.urls[place % order.urls.length] ?? "");
     while (next < order.first + order.count) {
       const n = next;
-      next += 1;
+      next += order.batch ?? 1;
       if (order.ratePerSecond > 0)
         await sleep(Math.max(0, startedAtMs + ((n - order.first) * 1_000) / order.ratePerSecond - sharedNowMs()));
-      const body = eventText(n, order);
+      const body = requestBody(n, order);
       const atMs = sharedNowMs();
       sentAtMs.push([`evt-${n}`, atMs]);
       while (!(await post(client, body))) {

@@ -3,7 +3,8 @@ import { plainObject } from "../../crds/valid-objects.ts";
 import type { Site } from "../harness/program.ts";
 import { dayMs, endMs, hourMs } from "./long-store.ts";
 
-const unlimited = {
+/** Limits of a quota that rejects nothing. */
+export const unlimited = {
   requestsPerSecond: 10_000,
   burst: 100_000,
   costUnitsPerMinute: 10_000_000_000,

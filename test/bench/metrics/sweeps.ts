@@ -1,9 +1,14 @@
-import { rounds, times, withUsage, type Bench } from "../harness/bench.ts";
+import { compile } from "../../../crds/compile/compile.ts";
+import { allowAll } from "../../../crds/policy.ts";
+import { resourceOf } from "../../crds/compile/resources.ts";
+import { plainObject, type Changes } from "../../crds/valid-objects.ts";
+import { rounds, startProgram, times, withUsage, type Bench } from "../harness/bench.ts";
 import { median, quantile, type Measured } from "../harness/figures.ts";
 import type { SweepPoint } from "../harness/fit.ts";
-import { fitFigures } from "../webhooks/sweeps.ts";
+import { makeSite } from "../harness/program.ts";
+import { fitFigures, MemorySweep } from "../webhooks/sweeps.ts";
 import { endMs, hourMs, serviceName } from "./long-store.ts";
-import { windowOf } from "./requests.ts";
+import { openQuotas, unlimited, windowOf } from "./requests.ts";
 import { ask, type MetricsStage } from "./stage.ts";
 
 /** Windows of one aggregation that no other part asks for, from the end of the store's data backwards. */
@@ -44,4 +49,91 @@ function pathOf(tenant: number, series: number, windowEndMs: number, windowHours
   const which = series === 1 ? `&filter[service]=${serviceName(0)}` : "&group_by=service";
   const window = windowOf(windowEndMs - windowHours * hourMs, windowEndMs, "1m");
   return `/v1/metrics/query?metric=lag&agg=${aggregation}&filter[tenant]=brand-${tenant}${which}&${window}`;
+}
+
+/** Metrics of one catalog: the limit of a resource. */
+const metricsOfCatalog = 256;
+
+/** Catalogs of as many metrics, all of one gauge. */
+function catalogsOf(metrics: number, store: string): readonly { readonly name: string; readonly changes: Changes }[] {
+  return Array.from({ length: Math.ceil(metrics / metricsOfCatalog) }, (_, catalog) => {
+    const first = catalog * metricsOfCatalog;
+    const ids = Array.from(
+      { length: Math.min(metricsOfCatalog, metrics - first) },
+      (_id, place) => `lag_${first + place}`,
+    );
+    const changes = {
+      stores: [{ name: "eu", region: "eu", labelMap: {}, prometheus: { url: store, timeoutSeconds: 20 } }],
+      metrics: ids.map((id) => ({
+        id,
+        category: "infrastructure",
+        unit: "1",
+        description: `The bench's ${id}.`,
+        source: { gauge: { name: "lag" }, intervalSeconds: 60 },
+        aggregations: ["avg", "sum", "min", "max"],
+        defaultAggregation: "sum",
+        minStepSeconds: 60,
+        queryClass: "C",
+        labels: ["tenant", "service"],
+      })),
+    };
+    return { name: `bench-${catalog}`, changes };
+  });
+}
+
+/** What metrics in catalogs cost: the compilation, the start, memory, and a query that no cache has. */
+export async function sweepMetrics(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
+  const found: Measured[] = [];
+  const [compiled, queried]: [SweepPoint[], SweepPoint[]] = [[], []];
+  const memory = new MemorySweep("metric");
+  for (const metrics of bench.isSmall ? [10, 20] : [10, 256, 2_560, 10_240]) {
+    const catalogs = catalogsOf(metrics, stage.store.url);
+    const compileMs = await rounds(Math.min(bench.rounds, 3), () => Promise.resolve(compileMsOf(catalogs)));
+    const site = await makeSite(bench.program);
+    for (const { name, changes } of catalogs)
+      await site.write(`${name}.yaml`, [plainObject("MetricCatalog", changes, name)]);
+    await site.write("quotas.yaml", openQuotas(unlimited));
+    const startedMs = performance.now();
+    const subject = await startProgram(site, 1);
+    const readySeconds = (performance.now() - startedMs) / 1_000;
+    const asker = { subject, load: stage.load, tokens: [await site.token("bench")] };
+    const paths = Array.from({ length: bench.isSmall ? 5 : 50 }, (_, place) => queryOf(place % metrics, place));
+    await ask(asker, [paths.map((path) => path.replace("agg=sum", "agg=max"))], 0);
+    const queryMs = times(await ask(asker, [paths], 0));
+    const listMs = times(await ask(asker, [Array.from({ length: 5 }, () => "/v1/metrics/catalog")], 0));
+    const note = memory.add(metrics, subject.resident());
+    await subject.stop();
+    await site.remove();
+    compiled.push([metrics, median(compileMs)]);
+    queried.push([metrics, median(queryMs)]);
+    const name = `${metrics} metrics`;
+    found.push(
+      { name: `${name}: compilation of all`, unit: "ms", values: compileMs },
+      { name: `${name}: ready after`, unit: "s", values: [readySeconds], note },
+      { name: `${name}: a query that no cache has, p50`, unit: "ms", values: [median(queryMs)] },
+      { name: `${name}: a page of the catalog, p50`, unit: "ms", values: [median(listMs)] },
+    );
+  }
+  return [
+    ...found,
+    ...fitFigures("compilation by metrics", "ms", "metric", compiled),
+    ...fitFigures("p50 of a query by metrics", "ms", "metric", queried),
+    ...memory.figures(),
+  ];
+}
+
+function compileMsOf(catalogs: ReturnType<typeof catalogsOf>): number {
+  const resources = catalogs.map(({ name, changes }) => resourceOf("MetricCatalog", changes, { name }));
+  const startedMs = performance.now();
+  const { results } = compile({ resources, secrets: new Map(), policy: allowAll });
+  const faults = results.flatMap(({ problems }) => problems);
+  if (faults.length > 0) throw new Error(JSON.stringify(faults[0]));
+  return performance.now() - startedMs;
+}
+
+/** A window of three hours that no other query of the program has. */
+function queryOf(metric: number, place: number): string {
+  const untilMs = endMs - 24 * hourMs - place * hourMs;
+  const window = windowOf(untilMs - 3 * hourMs, untilMs, "1m");
+  return `/v1/metrics/query?metric=lag_${metric}&agg=sum&group_by=service&filter[tenant]=brand-0&${window}`;
 }

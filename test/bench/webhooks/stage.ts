@@ -39,6 +39,10 @@ interface ProgramOptions {
   readonly start?: (site: Site) => Promise<Subject>;
   /** The configuration for endpoints at these ports. @default a partner for each */
   readonly objects?: (ports: readonly number[]) => readonly object[];
+  /** Types of events. @default one for each endpoint */
+  readonly types?: number;
+  /** Settings besides those that every part has. */
+  readonly settings?: object;
 }
 
 /** A partner for each port, which gets the events of one type. */
@@ -52,15 +56,16 @@ export async function withProgram<T>(
   bench: Bench,
   delaysMs: readonly number[],
   work: (running: Running) => Promise<T>,
-  { start = (site) => startProgram(site, bench.pods), objects = partnersAt }: ProgramOptions = {},
+  { start = (site) => startProgram(site, bench.pods), objects = partnersAt, ...options }: ProgramOptions = {},
 ): Promise<T> {
-  const site = await makeSite(bench.program);
+  const { types = delaysMs.length, settings } = options;
+  const site = await makeSite(bench.program, settings);
   try {
     const ports = await stage.sink.open(delaysMs);
     await site.write("partners.yaml", objects(ports));
     const subject = await start(site);
     try {
-      return await work({ stage, site, subject, types: delaysMs.length });
+      return await work({ stage, site, subject, types });
     } finally {
       await subject.stop();
       await stage.sink.forget();
@@ -77,11 +82,12 @@ export async function publish(
   { stage, site, subject, types }: Running,
   count: number,
   ratePerSecond: number,
+  more: Partial<PublishOrder> = {},
 ): Promise<PublishResult> {
   const first = stage.next;
   stage.next += count;
   const token = await site.token("bench");
-  return stage.publishers.publish({ ...order, urls: subject.urls, token, first, count, types, ratePerSecond });
+  return stage.publishers.publish({ ...order, urls: subject.urls, token, first, count, types, ratePerSecond, ...more });
 }
 
 const order = { publishers: publisherCount, eventBytes, repeats: true } satisfies Partial<PublishOrder>;
