@@ -72,6 +72,8 @@ export interface EncodedEvent {
 }
 
 const anyIds: EventIdSettings = { idForms: [], idCheck: "Installation" };
+/** Tenants that are counted whose ids are looked up in all tenants. */
+const searchedTenantsMax = 10_000;
 const giveUpAfterMsDefault = 4_000;
 const limits = { giveUpAfterMs: giveUpAfterMsDefault };
 
@@ -79,6 +81,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   const admit = createAdmission(deps.isConnected, deps.isFull ?? (() => false));
   const { metrics, spans, ids = anyIds } = deps;
   const [rules, turn] = [personalDataRules(deps.personalData), new TurnBudget()];
+  const searched = new Set<string>();
   return async (source, caller) => {
     const span = spans.ingest(caller.traceparent);
     let envelope: Envelope | undefined;
@@ -98,6 +101,9 @@ export function createIngest(deps: IngestDeps): Ingest {
       ({ envelope } = valid);
       const response = repeated ?? (await admit(bytes.byteLength, () => store(deps, valid, span)));
       end(response.duplicate ? "duplicate" : "stored");
+      if (searched.size < searchedTenantsMax && !isExclusiveId(envelope, ids)) {
+        metrics.searchedTenants.set(searched.add(envelope.tenant).size);
+      }
       return response;
     } catch (error) {
       const apiError = apiErrorOf(error);

@@ -24,6 +24,10 @@ export function createDeliveryMetrics(registry: Registry) {
   return {
     /** By `outcome`: `stored`, `duplicate`, `reused`, `taken` (by another tenant), `refused`, `unavailable`. */
     ingested: counter("ingest_total", "Requests to store an event.", ["outcome"]),
+    searchedTenants: gauge(
+      "searched_tenants",
+      "Tenants of accepted events whose ids this pod looked up in all tenants since it started, at most 10,000.",
+    ),
     undeclared: counter("undeclared_total", "Events whose type or version no event catalog declares."),
     invalidData: counter("invalid_data_total", "Events whose data does not match its schema.", ["type", "version"]),
     deprecatedEvents: counter("deprecated_events_total", "Accepted events of a deprecated version.", [

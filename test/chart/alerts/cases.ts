@@ -162,6 +162,7 @@ const delivery: Readonly<Record<string, AlertCase>> = {
     absent: none,
     flapping: { series: { [taken]: "_x3 2x60" }, at: "30m" },
   },
+  HeliographManyTenants: gauge('heliograph_webhook_searched_tenants{pod="a"}', [1_200, 900], "16m", {}),
   HeliographAttemptRecordsLost: {
     present: {
       series: { 'heliograph_webhook_attempt_records_lost_total{pod="a"}': "0x3 1x30" },

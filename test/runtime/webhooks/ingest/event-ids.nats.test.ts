@@ -183,7 +183,11 @@ describe.concurrent("an event id that begins with its tenant, where ids are look
   });
 
   test("cannot be sent by another tenant, and an id of another form is still looked up in all", async (context) => {
-    const it = await engineCase(server.url, context, configOf(), { settings: prefixed("others", "Tenant") });
+    const registry = new Registry();
+    const it = await engineCase(server.url, context, configOf(), {
+      settings: prefixed("others", "Tenant"),
+      registry,
+    });
     for (const id of ["acme.1", "acme:1", "acme/zeta.1"])
       await expect(it.ingest(eventBytes(id, { tenant: "zeta" }))).rejects.toMatchObject({
         code: "invalid_envelope",
@@ -192,6 +196,9 @@ describe.concurrent("an event id that begins with its tenant, where ids are look
     const uuid = "0190d9f0-7f2a-7c3e-8b1d-3f5a6b7c8d9e";
     expect(await outcomeOf(it, eventBytes(uuid, { tenant: "zeta" }))).toBe("stored");
     expect(await outcomeOf(it, eventBytes(uuid))).toBe("event_id_reused");
+    expect(await outcomeOf(it, eventBytes("acme.1"))).toBe("stored");
+    // Only zeta has an accepted event whose id was looked up in all tenants.
+    expect(await registry.metrics()).toContain("\nheliograph_webhook_searched_tenants 1\n");
   });
 
   test("is not compared with an event of another tenant from before the form was demanded", async (context) => {
