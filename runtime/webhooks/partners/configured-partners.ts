@@ -1,10 +1,11 @@
-import type { NotAppliedPartner, RuntimeConfig } from "../../../crds/config.ts";
+import type { NotAppliedPartner, RuntimeConfig, SubscriptionConfig } from "../../../crds/config.ts";
 import { declaredTypes, type DeclaredType } from "../../../crds/declared-types.ts";
 import { partnerKey } from "../ids.ts";
 import { compilePartners, ownLanesMaxAlone, type Partner, type RouteCandidate } from "./partner.ts";
 import type { EventValues } from "../events/compile-matchers.ts";
 import type { PayloadSelection } from "../events/payload-selection.ts";
 import { firstMet, valuesFor, type EventFacts } from "../events/subscriptions.ts";
+import { anyTenant } from "../events/tenants.ts";
 
 /** Replicated streams make acknowledgements more expensive. */
 const ownLanesMaxReplicated = 200;
@@ -89,11 +90,13 @@ export class ConfiguredPartners {
  */
 export function createRoutingTable(partners: readonly Partner[], configuration?: string) {
   const cache = new Map<string, CachedRoute>();
+  let index: PartnerIndex | undefined;
   const findRoute = (event: EventFacts): CachedRoute => {
     const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}\n${event.only ?? ""}`;
     const known = cache.get(key);
     if (known !== undefined) return known;
-    const found = cachedRoute(partners, event);
+    index ??= indexOf(partners);
+    const found = cachedRoute(partnersIn(index, event), event);
     if (cache.size >= cachedMax) cache.clear();
     cache.set(key, found);
     return found;
@@ -111,6 +114,43 @@ export function createRoutingTable(partners: readonly Partner[], configuration?:
     /** Hash of the configuration that it is built from. @default unknown */
     configuration,
   };
+}
+
+/** Places of partners in the configuration by what their subscriptions require, so that few of many are matched. */
+interface PartnerIndex {
+  readonly partners: readonly Partner[];
+  readonly byKey: ReadonlyMap<string, Partner>;
+  /** By `tenant`, `type` or `segment` and its value. */
+  readonly places: ReadonlyMap<string, ReadonlySet<number>>;
+}
+
+function indexOf(partners: readonly Partner[]): PartnerIndex {
+  const places = new Map<string, Set<number>>();
+  partners.forEach(({ config: { subscriptions, withdrawn = [] } }, place) => {
+    for (const requirement of [...subscriptions, ...withdrawn].flatMap(requirementsOf)) {
+      const found = places.get(requirement);
+      if (found === undefined) places.set(requirement, new Set([place]));
+      else found.add(place);
+    }
+  });
+  return { partners, byKey: new Map(partners.map((partner) => [partner.key, partner])), places };
+}
+
+/** One of these is true for each event that matches: its tenant, its type, or the first segment of its type. */
+function requirementsOf({ tenants, types }: SubscriptionConfig): readonly string[] {
+  if (!tenants.includes(anyTenant)) return tenants.map((tenant) => `tenant ${tenant}`);
+  return types.map((type) => (type.includes("*") ? `segment ${firstSegment(type)}` : `type ${type}`));
+}
+
+const firstSegment = (type: string): string => type.split(".", 1).join("");
+
+/** All partners that may match the event, and some others, in the order of the configuration. */
+function partnersIn({ partners, byKey, places }: PartnerIndex, { type, tenant, only }: EventFacts): readonly Partner[] {
+  if (only !== undefined) return [byKey.get(only) ?? []].flat();
+  // A pattern may begin with a placeholder.
+  const segments = [firstSegment(type), "*", "**"].map((segment) => `segment ${segment}`);
+  const found = [`tenant ${tenant}`, `type ${type}`, ...segments].flatMap((one) => [...(places.get(one) ?? [])]);
+  return [...new Set(found)].toSorted((one, other) => one - other).flatMap((place) => partners[place] ?? []);
 }
 
 interface CachedRoute {

@@ -31,6 +31,51 @@ describe("the routing table", () => {
     );
   });
 
+  test("finds the same partners as asking each of them, for any subscriptions", () => {
+    const segment = fc.constantFrom("a", "b", "*");
+    const pattern = fc
+      .tuple(fc.array(segment, { minLength: 1, maxLength: 3 }), fc.constantFrom("", ".**", ".c"))
+      .map(([segments, end]) => segments.join(".") + end);
+    const one = fc.record({
+      types: fc.array(fc.oneof(pattern, fc.constant("**")), { minLength: 1, maxLength: 3 }),
+      tenants: fc.subarray(["acme", "zeta", "-", "*"], { minLength: 1 }),
+      producers: fc.subarray(["payments"]),
+    });
+    const named = one.map((given) => ({ name: "s", ...given }));
+    const lists = fc.record({
+      subscriptions: fc.array(named, { maxLength: 3 }),
+      withdrawn: fc.array(named, { maxLength: 2 }),
+    });
+    const event = fc.record({
+      type: fc.array(fc.constantFrom("a", "b", "c"), { minLength: 2, maxLength: 4 }).map((parts) => parts.join(".")),
+      tenant: fc.constantFrom("acme", "zeta", "-", "other"),
+      producer: fc.constantFrom("payments", "risk"),
+      place: fc.nat(5),
+      role: fc.constantFrom("none", "about", "only"),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(lists, { minLength: 1, maxLength: 5 }),
+        fc.array(event, { maxLength: 8 }),
+        (given, events) => {
+          const all = given.map((some, place) => partnerConfig(`p${place}`, "https://example.com/v1", some));
+          const partners = compilePartners(configOf(...all), []);
+          const table = createRoutingTable(partners);
+          for (const { place, role, ...facts } of events) {
+            const key = partners[place]?.key ?? "unknown";
+            const asked = role === "none" ? facts : { ...facts, [role]: key };
+            const { matching, denied } = table.routeOf(asked);
+            const wanted = partners.filter((partner) => partner.matches(asked));
+            const lost = partners.filter(
+              (partner) => !wanted.includes(partner) && partner.candidateFor(asked).withdrawn.length > 0,
+            );
+            expect([matching, denied]).toEqual([wanted, lost]);
+          }
+        },
+      ),
+    );
+  });
+
   test("decides by the content of each event only for partners whose subscriptions have matchers", () => {
     const paid = (withMatcher: boolean): SubscriptionConfig => ({
       name: "paid",
