@@ -3,6 +3,24 @@ import { rowsOf, type SchemaRow } from "./rows.ts";
 
 const labelName = String.raw`^_?[^_\x00-\x1F\x7F][^\x00-\x1F\x7F]*$`;
 
+const manyMetrics = (count: number): readonly object[] =>
+  Array.from({ length: count }, (_, place) => ({
+    id: `metric_${place}`,
+    category: "infrastructure",
+    unit: "1",
+    description: "One of many.",
+    source: { gauge: { name: "lag" }, intervalSeconds: 15 },
+    aggregations: ["avg"],
+    defaultAggregation: "avg",
+  }));
+
+const manyStores = (count: number): readonly object[] =>
+  Array.from({ length: count }, (_, place) => ({
+    name: `store-${place}`,
+    region: "eu",
+    prometheus: { url: "http://eu.example" },
+  }));
+
 /** Objects that break the schema in one field each. */
 export const schemaRows: readonly SchemaRow[] = [
   ...rowsOf<SchemaRow>("WebhookPartner", [
@@ -181,6 +199,20 @@ export const schemaRows: readonly SchemaRow[] = [
       field: "spec.metrics[0].source.gauge.name",
       reason: "Malformed",
       message: String.raw`name must match ^[^\x00-\x1F\x7F]+$`,
+    },
+    {
+      says: "has more than 256 metrics",
+      set: { metrics: manyMetrics(257) },
+      field: "spec.metrics",
+      reason: "OutOfRange",
+      message: "metrics must have at most 256 items",
+    },
+    {
+      says: "has more than 32 stores",
+      set: { stores: manyStores(33) },
+      field: "spec.stores",
+      reason: "OutOfRange",
+      message: "stores must have at most 32 items",
     },
   ]),
   ...rowsOf<SchemaRow>("QueryClassQuota", [

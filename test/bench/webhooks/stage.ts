@@ -50,6 +50,8 @@ export function partnersAt(ports: readonly number[]): readonly object[] {
   return ports.flatMap((port, place) => webhookPartner(port, place));
 }
 
+const objectsPerFile = 200;
+
 /** Runs some work on a program with endpoints that answer after these delays. */
 export async function withProgram<T>(
   stage: WebhookStage,
@@ -62,7 +64,10 @@ export async function withProgram<T>(
   const site = await makeSite(bench.program, settings);
   try {
     const ports = await stage.sink.open(delaysMs);
-    await site.write("partners.yaml", objects(ports));
+    const all = objects(ports);
+    // A file has a limit of bytes.
+    for (let first = 0; first < all.length; first += objectsPerFile)
+      await site.write(`partners-${first}.yaml`, all.slice(first, first + objectsPerFile));
     const subject = await start(site);
     try {
       return await work({ stage, site, subject, types });
