@@ -111,7 +111,7 @@ export async function sweepMetrics(stage: MetricsStage, bench: Bench): Promise<r
       { name: `${name}: compilation of all`, unit: "ms", values: compileMs },
       { name: `${name}: ready after`, unit: "s", values: [readySeconds], note },
       { name: `${name}: a query that no cache has, p50`, unit: "ms", values: [median(queryMs)] },
-      { name: `${name}: a page of the catalog, p50`, unit: "ms", values: [median(listMs)] },
+      { name: `${name}: the whole catalog, p50`, unit: "ms", values: [median(listMs)] },
     );
   }
   return [
