@@ -4,7 +4,7 @@ import { expressions } from "./metrics/expressions.ts";
 import { facade, rules } from "./metrics/facade.ts";
 import { queryMemory } from "./metrics/memory.ts";
 import { fairness } from "./metrics/fairness.ts";
-import { miss, step, week } from "./metrics/reads.ts";
+import { herd, miss, step, week } from "./metrics/reads.ts";
 import { hot, hotPods, panels, resident as residentAfterReads } from "./metrics/repeats.ts";
 import { openMetrics, type MetricsStage } from "./metrics/stage.ts";
 import { sweepMetrics, sweepPoints } from "./metrics/sweeps.ts";
@@ -17,7 +17,7 @@ import { verify } from "./webhooks/verify.ts";
 import { worker } from "./webhooks/worker.ts";
 import { preview } from "./webhooks/preview.ts";
 import { kill, slow } from "./webhooks/faults.ts";
-import { pods, rate, resident, throughput } from "./webhooks/rates.ts";
+import { firstMinute, pods, rate, resident, throughput } from "./webhooks/rates.ts";
 import { openWebhooks, type WebhookStage } from "./webhooks/stage.ts";
 import { sweepEvents, sweepPartners, sweepRate, sweepRetries, sweepTenants } from "./webhooks/sweeps.ts";
 
@@ -27,6 +27,7 @@ const webhooks: Half<WebhookStage> = {
   open: openWebhooks,
   parts: {
     throughput,
+    first: firstMinute,
     rate,
     "webhooks-resident": resident,
     kill,
@@ -62,6 +63,7 @@ const metrics: Half<MetricsStage> = {
     rules,
     step,
     miss,
+    herd,
     week,
     bulk,
     "metrics-resident": residentAfterReads,

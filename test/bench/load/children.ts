@@ -66,6 +66,12 @@ export async function startBareServer(
   return { port, residentMebibytes: () => residentMebibytes(child.pid ?? 0), stop: () => ended(child) };
 }
 
+/** A proxy before a store, in a process of its own. */
+export async function startBareProxy(store: string): Promise<{ readonly port: number; stop(): Promise<void> }> {
+  const child = await started("bare-proxy-process.ts");
+  return { port: Number(await asked(child, { store })), stop: () => ended(child) };
+}
+
 /** A store whose answers cost this process nothing. */
 export async function startStore(): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const child = await started("store-process.ts");

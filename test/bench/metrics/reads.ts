@@ -1,6 +1,7 @@
 import { kindsText, rate, rounds, times, withUsage, type Bench } from "../harness/bench.ts";
 import { quantile, type Measured } from "../harness/figures.ts";
 import { endMs, hourMs } from "./long-store.ts";
+import { startBareProxy } from "../load/children.ts";
 import { panelPath, panelQuestion, shortPath, weekPath, weekQuestion, type PanelGroup } from "./requests.ts";
 import { ask, askStore, takeCold, type MetricsStage } from "./stage.ts";
 
@@ -109,13 +110,12 @@ const lastKinds = (turns: readonly Turn[]): string => `last round: ${turns.at(-1
 /** Questions that nobody asked before. */
 export async function miss(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
   const found: Measured[] = [];
-  const turn = (count: number, connections: number, group: PanelGroup): Promise<Turn> => {
+  const proxy = await startBareProxy(stage.store.url);
+  const turn = async (count: number, connections: number, group: PanelGroup): Promise<Turn & { proxy: number }> => {
     const clients = dealt(takeCold(stage, count), connections);
-    return beside(
-      stage,
-      clients.map((own) => own.map(([tenant, end]) => panelPath(tenant, end, "max", group))),
-      clients.map((own) => own.map(([tenant, end]) => panelQuestion(tenant, end, "max", group))),
-    );
+    const paths = clients.map((own) => own.map(([tenant, end]) => panelPath(tenant, end, "max", group)));
+    const forms = clients.map((own) => own.map(([tenant, end]) => panelQuestion(tenant, end, "max", group)));
+    return { ...(await beside(stage, paths, forms)), proxy: rate(await askStore(stage, forms, [proxy.port])) };
   };
   await warmUp(stage, bench);
   for (const [connections, group, most] of [
@@ -129,12 +129,46 @@ export async function miss(stage: MetricsStage, bench: Bench): Promise<readonly 
     const values = turns.map((one) => one.rate);
     const isLarge = group === "service";
     const bar = { of: "ratio", atLeast: 0.95 } as const;
-    found.push({ name, unit: "req/s", values, reference: ofStore(turns, "rate"), ...(isLarge ? {} : { bar }) });
+    const bare = { name: "a bare Node proxy", values: turns.map((one) => one.proxy) };
+    found.push({ name, unit: "req/s", values, reference: ofStore(turns, "rate") });
+    if (!isLarge) found.push({ name, unit: "req/s", values, reference: bare, bar });
     if (isLarge) found.push(added(name, turns, "p50", 8), added(name, turns, "p95", 20));
     const own = { name: `${name}: own CPU`, unit: "ms", values: cpus(turns), note: lastKinds(turns) };
     found.push(isLarge ? own : { ...own, bar: { atMost: 2.5 } });
   }
+  await proxy.stop();
   return found;
+}
+
+/** Fifty clients send the same new queries at the same time. */
+export async function herd(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
+  await warmUp(stage, bench);
+  const [clients, count] = [50, bench.isSmall ? 1 : 40];
+  const proxy = await startBareProxy(stage.store.url);
+  const turns = await rounds(bench.rounds, async () => {
+    const questions = takeCold(stage, count);
+    const forms = questions.map(([tenant, end]) => panelQuestion(tenant, end));
+    const paths = questions.map(([tenant, end]) => panelPath(tenant, end));
+    const equal = <T>(own: readonly T[]): readonly (readonly T[])[] => Array.from({ length: clients }, () => own);
+    const bare = rate(await askStore(stage, equal(forms), [proxy.port]));
+    const before = await rangeQueries(stage);
+    const [result, { cpuSeconds }] = await withUsage(stage.subject, () => ask(stage, equal(paths), 0));
+    const storeQueries = (await rangeQueries(stage)) - before;
+    return { bare, rate: rate(result), cpuMs: (cpuSeconds * 1_000) / (clients * count), each: storeQueries / count };
+  });
+  await proxy.stop();
+  const name = `${clients} equal new queries at once`;
+  const reference = { name: "a bare Node proxy that shares them", values: turns.map(({ bare }) => bare) };
+  return [
+    { name, unit: "req/s", values: turns.map((turn) => turn.rate), reference, bar: { atLeast: 3_500 } },
+    { name: `${name}: CPU`, unit: "ms", values: turns.map(({ cpuMs }) => cpuMs) },
+    {
+      name: `${name}: requests to the store for each`,
+      unit: "",
+      values: turns.map(({ each }) => each),
+      bar: { atMost: 1 },
+    },
+  ];
 }
 
 const added = (name: string, turns: readonly Turn[], what: "p50" | "p95", atMost: number): Measured => ({

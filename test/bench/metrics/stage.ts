@@ -69,11 +69,12 @@ export function askTexts(
   return load.run({ ports: portsOf(subject), clients, seconds: 0, perSecond: 0 });
 }
 
-/** Asks the store itself the same. */
+/** Asks the store itself the same, or a proxy before it. */
 export function askStore(
   { store, load }: MetricsStage,
   forms: readonly (readonly URLSearchParams[])[],
+  ports: readonly number[] = portsOf({ urls: [store.url] }),
 ): Promise<RequestResult> {
   const clients = forms.map((own) => own.map(questionText));
-  return load.run({ ports: portsOf({ urls: [store.url] }), clients, seconds: 0, perSecond: 0 });
+  return load.run({ ports, clients, seconds: 0, perSecond: 0 });
 }

@@ -63,6 +63,37 @@ export async function throughput(stage: WebhookStage, bench: Bench): Promise<rea
   });
 }
 
+/** The events of a program that has just started, and as many of the same program once it is warm. */
+export async function firstMinute(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
+  const count = bench.isSmall ? 50 : 20_000;
+  const turns = await rounds(bench.rounds, () =>
+    withProgram(stage, bench, fastEndpoints, async (running) => {
+      const first = await deliver(running, count);
+      await deliver(running, count);
+      if (!bench.isSmall) await sleep(takeOverMs);
+      const warm = await deliver(running, count);
+      return { first, warm };
+    }),
+  );
+  const cpu = ({ usage }: Delivered): number => ((usage.cpuSeconds + usage.natsCpuSeconds) * 1_000) / count;
+  const name = `the first ${count} events after a start, ${endpointCount} endpoints`;
+  return [
+    {
+      name,
+      unit: "deliveries/s",
+      values: turns.map(({ first }) => first.rate),
+      reference: { name: "the same once warm", values: turns.map(({ warm }) => warm.rate) },
+      bar: { of: "ratio", atLeast: 0.85 },
+    },
+    {
+      name: `${name}: CPU of the program and its nats-server`,
+      unit: "s per 1,000",
+      values: turns.map(({ first }) => cpu(first)),
+      reference: { name: "the same once warm", values: turns.map(({ warm }) => cpu(warm)) },
+    },
+  ];
+}
+
 export async function rate(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const [count, perSecond] = [bench.isSmall ? 40 : 2_000, 200];
   return withProgram(stage, bench, fastEndpoints, async (running) => {
