@@ -1,39 +1,39 @@
 // Handles one query, step by step. Selectors, which are queries too, share its sources and its read of a plan.
-import type { TimeSlices } from "../../limits/clock.ts";
 import { ApiError } from "../errors/api-error.ts";
-import {
-  type AdmitQueries,
-  type AdmittedQueries,
-  noReads,
-  type QueryReads,
-  runAdmitted,
-} from "./admission/admission.ts";
+import { type AdmitQueries, type AdmittedQueries, runAdmitted } from "./admission/admission.ts";
 import { type Caller, explainScope } from "./authorization/access.ts";
-import { computedShare } from "./cache/cached-stores.ts";
-import type { PointCounts } from "./cache/read-cache.ts";
 import { explainResponse } from "./explain/explain.ts";
 import type { AgeHeaders, MetricsResponse, RequestContext } from "./metrics-api.ts";
 import { rejectSunset } from "./planning/catalog-entry.ts";
 import { makePlan, type Plan, plansOf } from "./planning/plan.ts";
 import { makeInstant, makeQuery, type Query, type QueryContext } from "./planning/query.ts";
 import type { QueryRecord } from "./query-log/query-record.ts";
-import type { FinishedMetrics } from "./reads/finish-metric.ts";
 import { readWindows } from "./reads/compare-windows.ts";
-import type { PartOutcome } from "./reads/read-part.ts";
-import { type Result, runPlan } from "./reads/run-plan.ts";
-import { countsOfWindows, type MiddlewareSources, type QueryStores, queryStores } from "./reads/store-middleware.ts";
+import type { Result } from "./reads/run-plan.ts";
+import {
+  countsOfWindows,
+  noReads,
+  type PlanSources,
+  type QueryReads,
+  type QueryStores,
+  readPlan,
+  storesOf,
+} from "./reads/store-middleware.ts";
 import { type Parameters, readWord } from "./request/parameters.ts";
 import {
   type CachedQuery,
   findResponse,
   type FoundResponse,
+  keyOf,
+  type MadeResponse,
   newResponseHeaders,
   pointsOf,
   type ResponseCache,
+  shareResponse,
   storeResponse,
 } from "./response/cached-response.ts";
 import { instantResponse, pageOf, queryResponse } from "./response/query-response.ts";
-import { cacheHeader, createServerTiming, type ServerTiming } from "./response/response-headers.ts";
+import { cacheHeader, createServerTiming, describePlan, type ServerTiming } from "./response/response-headers.ts";
 import { findSnapshot, readTimeOf, type Snapshots, takeSnapshot } from "./response/snapshots.ts";
 
 /** One query of one caller. */
@@ -45,22 +45,13 @@ interface QueryRequest {
 }
 
 /** The sources that handle a query. */
-export interface QuerySources extends MiddlewareSources {
+export interface QuerySources extends PlanSources {
   readonly queryContext: QueryContext;
-  /** Bound on all store reads of a query together. */
-  readonly deadlineMs: number;
-  /** Schedules the merging and writing of large responses. */
-  readonly slices: TimeSlices;
-  readonly finished: FinishedMetrics;
   readonly snapshots: Snapshots;
   readonly responses: ResponseCache;
   readonly admit: AdmitQueries;
-  /** Counts the wanted points by their source. */
-  readonly countPoints: (counts: PointCounts) => void;
   /** Records the shapes of queries. */
   readonly record: QueryRecord;
-  /** Receives the outcome of each part. */
-  readonly observe: (outcomes: readonly PartOutcome[]) => void;
   /** Makes a cached response repeatable without parsing. @default a repeated query is handled like a new one */
   readonly remember?: (cached: CachedQuery) => AgeHeaders;
 }
@@ -75,34 +66,6 @@ export function findCounted(
   const found = findResponse(responses, route, plan, nowMs);
   if (found !== undefined) countPoints(pointsOf(plan));
   return found;
-}
-
-interface PlanReading extends Omit<QueryRequest, "params"> {
-  readonly sources: QuerySources;
-  /** Records the reads of stores. */
-  readonly explain: boolean;
-  /** Receives the reads before their outcomes are observed, also of a query that is then rejected. */
-  readonly noteReads: (reads: QueryReads) => void;
-}
-
-/** The stores of one query, through which every read of it is sent, cached and counted. */
-export function storesOf(plan: Plan, { context, sources, explain }: PlanReading): QueryStores {
-  return queryStores(plan.query, sources, { nowMs: context.nowMs, explain, span: context.span });
-}
-
-/** Reads and merges the data of one plan. @throws ApiError as {@link runPlan} does; the signal's reason */
-export async function readPlan(plan: Plan, stores: QueryStores, reading: PlanReading): Promise<Result> {
-  const { caller, signal, context, sources, noteReads } = reading;
-  const { deadlineMs, slices, finished, countPoints } = sources;
-  const observe: QuerySources["observe"] = (outcomes) => {
-    noteReads({ outcomes, share: computedShare(stores.counts()) });
-    sources.observe(outcomes);
-  };
-  const showsMessages = caller.scopes.includes(explainScope);
-  const options = { ...context, deadlineMs, slices, finished, signal, showsMessages, observe };
-  const result = await runPlan(plan, stores.stores, options);
-  countPoints(stores.counts());
-  return result;
 }
 
 const routes = {
@@ -143,7 +106,7 @@ export async function handleQuery(
   const plan = makePlan(query, readAtMs);
   const admitted = await sources.admit(plansOf(plan), caller);
   const run: AdmittedRun = { ...request, route, sources, timing, plan, admitted, explain };
-  return runAdmitted(admitted, async () => cached(run) ?? readNew(run));
+  return runAdmitted(admitted, async () => sharedResponse(run));
 }
 
 interface ParseSources extends Pick<QuerySources, "queryContext" | "snapshots"> {
@@ -189,6 +152,36 @@ function cached({ route, plan, caller, context, admitted, explain, sources }: Ad
   return { ...found.response, revalidate: sources.remember?.({ plan, caller, found }) };
 }
 
+/** The response, which equal queries at the same time share. */
+function sharedResponse(run: AdmittedRun): Promise<MetricsResponse> {
+  const { sources, signal } = run;
+  return shareResponse(sources.responses, {
+    key: makingKey(run),
+    signal,
+    deadlineMs: sources.deadlineMs,
+    find: () => cached(run),
+    take: (made) => sharedOf(run, made),
+    read: (deadlineMs) => readNew({ ...run, sources: { ...sources, deadlineMs } }),
+  });
+}
+
+/** Everything that a response depends on, also one that is not stored; undefined for one that is not shared. */
+function makingKey({ route, plan, caller, explain }: AdmittedRun): string | undefined {
+  const { query } = plan;
+  if (explain || query.snapshot !== undefined) return undefined;
+  const own = [query.isCompleteRequired, caller.scopes.includes(explainScope), describePlan(plan)];
+  return `${own.join(" ")} ${keyOf(route, plan)}`;
+}
+
+/** A response of an equal query that is not stored. It costs this query no read. @throws the error of all stores */
+function sharedOf({ plan, admitted, sources, timing }: AdmittedRun, made: NonNullable<MadeResponse>): MetricsResponse {
+  admitted.charge(plansOf(plan).map(() => noReads));
+  if ("error" in made) throw made.error;
+  sources.countPoints(pointsOf(plan));
+  timing.step("answer");
+  return { ...made.response, headers: { ...made.response.headers, "Server-Timing": timing.header() } };
+}
+
 /** The response with the merged data: of a snapshot, or of the cache and the stores. */
 async function readNew(run: AdmittedRun): Promise<MetricsResponse> {
   const { plan, context, admitted, sources, timing } = run;
@@ -209,18 +202,7 @@ async function readNew(run: AdmittedRun): Promise<MetricsResponse> {
   const charge = (): void => void (reads.length > 0 && admitted.charge(readings.map((_, index) => reads[index])));
   const isAlone = plan.query.ranking === undefined && plan.query.earlier === undefined;
   const result = await (isAlone ? readOne(plan, 0) : readWindows(plan, readOne, sources.slices)).finally(charge);
-  // No step below waits, so that of equal queries only the first one comes to its end.
-  const stored = storedMeanwhile(run, stores);
-  return stored ?? respond(run, { ...takeSnapshot(result, plan.query, context.nowMs, sources.snapshots), stores });
-}
-
-/** The response to an equal query that read at the same time: its body is written once. The reads are of this query. */
-function storedMeanwhile(run: AdmittedRun, stores: readonly QueryStores[]): MetricsResponse | undefined {
-  const { route, plan, context, explain, sources, timing } = run;
-  const found = explain ? undefined : findResponse(sources.responses, route, plan, context.nowMs)?.response;
-  timing.step("answer");
-  const cache = cacheHeader("store", countsOfWindows(stores), plan);
-  return found && { ...found, headers: { ...found.headers, "X-Query-Cache": cache, "Server-Timing": timing.header() } };
+  return respond(run, { ...takeSnapshot(result, plan.query, context.nowMs, sources.snapshots), stores });
 }
 
 /** The response, which is stored for equal queries. */

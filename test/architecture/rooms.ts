@@ -195,8 +195,8 @@ const table = `
       api/ crds/ errors/ stores/store.ts metrics/request/ metrics/authorization/ metrics/metrics-api.ts
       metrics/promql/ metrics/planning/ metrics/cache/ metrics/reads/ metrics/admission/ metrics/response/
   runtime/metrics/handle-query.ts <
-      limits/ errors/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/reads/ metrics/admission/ metrics/response/ metrics/query-log/ metrics/explain/
+      errors/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/reads/
+      metrics/admission/ metrics/response/ metrics/query-log/ metrics/explain/
   runtime/metrics/selectors/ <
       api/ crds/ errors/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/catalog-index.ts
       metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/reads/ metrics/admission/

@@ -4,7 +4,7 @@ import { ApiError } from "../../errors/api-error.ts";
 import type { Pods } from "../../pods/pods.ts";
 import type { Caller, QueryClassGrant } from "../authorization/access.ts";
 import { type Plan, plansOf } from "../planning/plan.ts";
-import type { PartOutcome } from "../reads/read-part.ts";
+import { noReads, type QueryReads } from "../reads/store-middleware.ts";
 import { windowSecondsOf } from "../request/window.ts";
 import {
   actualCosts,
@@ -28,16 +28,6 @@ import {
   usageOf,
   type UsageSums,
 } from "./usage-counts.ts";
-
-/** The reads of one query. */
-export interface QueryReads {
-  readonly outcomes: readonly PartOutcome[];
-  /** Of its points, those that were not cached. */
-  readonly share: number;
-}
-
-/** The reads of a query whose response was cached. */
-export const noReads: QueryReads = { outcomes: [], share: 0 };
 
 /** Queries that were admitted as one request. */
 export interface AdmittedQueries {

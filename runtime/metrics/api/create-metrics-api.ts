@@ -34,13 +34,9 @@ import { createCollection, createEditJudge } from "../query-log/judge-edit.ts";
 import { createQueryRecord } from "../query-log/query-record.ts";
 import { createFinishedMetrics } from "../reads/finish-metric.ts";
 import { createClassBulkheads } from "../reads/store-middleware.ts";
-import {
-  type CachedQuery,
-  createRepeatQueries,
-  createResponseCache,
-  repeatQuery,
-} from "../response/cached-response.ts";
+import { type CachedQuery, createResponseCache } from "../response/cached-response.ts";
 import { catalogResponse, describeMetric, readableMetrics, type Thresholds } from "../response/catalog-response.ts";
+import { createRepeatQueries, repeatQuery } from "../response/repeat-queries.ts";
 import { noStore } from "../response/response-headers.ts";
 import { createSnapshots } from "../response/snapshots.ts";
 import { handleSelectors } from "../selectors/handle-selectors.ts";

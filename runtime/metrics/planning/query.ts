@@ -16,7 +16,7 @@ import type { Recipe } from "../promql/recipe.ts";
 import { type Filters, type Parameters, queryLimits } from "../request/parameters.ts";
 import { readInstant, readQuery, type Selection, withFieldsOf } from "../request/read-query.ts";
 import type { Measure } from "../request/selector.ts";
-import type { Comparison } from "../request/read-comparison.ts";
+import { type Comparison, earlierWindow } from "../request/read-comparison.ts";
 import { timeAt, windowAt as timesAt } from "../request/time.ts";
 import {
   publicStepSecondsMin,
@@ -25,7 +25,6 @@ import {
   resolveWindow,
   stepSecondsMin,
 } from "../request/window.ts";
-import { earlierWindow } from "./earlier-window.ts";
 import { catalogEntry, namesFor, readableIds, requireLabels, schemaVersionOf } from "./catalog-entry.ts";
 
 /** One metric of a query with everything that its data depends on. */

@@ -1,4 +1,5 @@
 import type { QueryClass } from "../../../crds/config.ts";
+import type { TimeSlices } from "../../../limits/clock.ts";
 import { Semaphore } from "../../../limits/semaphore.ts";
 import {
   type AroundRead,
@@ -10,10 +11,15 @@ import {
 import { StoreError } from "../../stores/store-error.ts";
 import type { Stores } from "../../stores/store.ts";
 import type { StartedSpan } from "../../tracing/tracer.ts";
-import { type CacheCounts, type CachedStores, cachedStores } from "../cache/cached-stores.ts";
+import { type Caller, explainScope } from "../authorization/access.ts";
+import { type CacheCounts, type CachedStores, cachedStores, computedShare } from "../cache/cached-stores.ts";
 import { lifetimesOf } from "../cache/extents.ts";
-import type { ReadCache } from "../cache/read-cache.ts";
+import type { PointCounts, ReadCache } from "../cache/read-cache.ts";
+import type { Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
+import type { FinishedMetrics } from "./finish-metric.ts";
+import type { PartOutcome } from "./read-part.ts";
+import { type Result, runPlan } from "./run-plan.ts";
 
 /** The sources that the middleware of all queries shares. */
 export interface MiddlewareSources {
@@ -22,6 +28,19 @@ export interface MiddlewareSources {
   readonly bulkheads: ClassBulkheads;
   /** Shares equal reads among the queries of one bulk. @default the query shares no read */
   readonly share?: StoreMiddleware;
+}
+
+/** The sources with which the data of a plan is read. */
+export interface PlanSources extends MiddlewareSources {
+  /** Bound on all store reads of a query together. */
+  readonly deadlineMs: number;
+  /** Schedules the merging and writing of large responses. */
+  readonly slices: TimeSlices;
+  readonly finished: FinishedMetrics;
+  /** Counts the wanted points by their source. */
+  readonly countPoints: (counts: PointCounts) => void;
+  /** Receives the outcome of each part. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }
 
 interface MiddlewareOptions {
@@ -64,7 +83,7 @@ export function countsOfWindows(stores: readonly QueryStores[]): CacheCounts {
  * Wraps the stores for one query: cache → bulkhead → record → share → trace, the outermost first. A cache hit is no
  * read: it is not recorded and takes no place in a bulkhead. A background refresh passes the bulkhead only.
  */
-export function queryStores(
+function queryStores(
   query: Query,
   { stores, cache, bulkheads, share = unchanged }: MiddlewareSources,
   { nowMs, explain, span }: MiddlewareOptions,
@@ -160,4 +179,46 @@ function seriesIn(result: unknown): number {
     ? result
     : (result as { readonly series?: unknown } | undefined)?.series;
   return Array.isArray(series) ? series.length : 0;
+}
+
+/** The reads of one query. */
+export interface QueryReads {
+  readonly outcomes: readonly PartOutcome[];
+  /** Of its points, those that were not cached. */
+  readonly share: number;
+}
+
+/** The reads of a query whose response was cached. */
+export const noReads: QueryReads = { outcomes: [], share: 0 };
+
+interface PlanReading {
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: Pick<MiddlewareOptions, "nowMs" | "span"> & { readonly correlationId: string };
+  readonly sources: PlanSources;
+  /** Records the reads of stores. */
+  readonly explain: boolean;
+  /** Receives the reads before their outcomes are observed, also of a query that is then rejected. */
+  readonly noteReads: (reads: QueryReads) => void;
+}
+
+/** The stores of one query, through which every read of it is sent, cached and counted. */
+export function storesOf(plan: Plan, { context, sources, explain }: PlanReading): QueryStores {
+  return queryStores(plan.query, sources, { nowMs: context.nowMs, explain, span: context.span });
+}
+
+/** Reads and merges the data of one plan. @throws ApiError as {@link runPlan} does; the signal's reason */
+export async function readPlan(plan: Plan, stores: QueryStores, reading: PlanReading): Promise<Result> {
+  const { caller, signal, context, sources, noteReads } = reading;
+  const { deadlineMs, slices, finished, countPoints } = sources;
+  const observe: PlanSources["observe"] = (outcomes) => {
+    noteReads({ outcomes, share: computedShare(stores.counts()) });
+    sources.observe(outcomes);
+  };
+  const showsMessages = caller.scopes.includes(explainScope);
+  const { nowMs, correlationId } = context;
+  const options = { nowMs, correlationId, deadlineMs, slices, finished, signal, showsMessages, observe };
+  const result = await runPlan(plan, stores.stores, options);
+  countPoints(stores.counts());
+  return result;
 }

@@ -1,11 +1,11 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
-import type { AdmitRepeats } from "../admission/admission.ts";
+import { untilAborted } from "../../../limits/clock.ts";
+import { ApiError } from "../../errors/api-error.ts";
 import type { Caller } from "../authorization/access.ts";
 import { type Lifetimes, lifetimesOf, type OldestReads } from "../cache/extents.ts";
 import type { PointCounts } from "../cache/read-cache.ts";
-import type { AgeHeaders, MetricsResponse } from "../metrics-api.ts";
-import { isPastSunset } from "../planning/catalog-entry.ts";
-import { type Plan, plansOf } from "../planning/plan.ts";
+import type { MetricsResponse } from "../metrics-api.ts";
+import type { Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import { bytesOfSeries } from "../reads/finish-metric.ts";
 import { agedSeconds } from "../reads/read-newest.ts";
@@ -126,7 +126,7 @@ function cacheControl(lifetimeMs: number): Readonly<Record<string, string>> {
 }
 
 /** Exemplars up to now are of the age of the response, like the points of its tail. */
-function keyOf(route: string, { query, nowMs }: Plan): string {
+export function keyOf(route: string, { query, nowMs }: Plan): string {
   const { page, limit, exemplarsToMs = "" } = query;
   return `${route} ${page} ${limit} ${exemplarsToMs === nowMs ? "now" : exemplarsToMs} ${identityOf(query)}`;
 }
@@ -153,7 +153,12 @@ export interface ResponseCache {
   /** The response of this key, within the lifetimes of the caller's class. */
   find(key: string, lifetimes: Lifetimes, nowMs: number): CachedResponse | undefined;
   set(key: string, cached: CachedResponse): void;
+  /** The responses that are being made, by key, class and other conditions of their callers. They never fail. */
+  readonly making: Map<string, Promise<MadeResponse>>;
 }
+
+/** What a query was read for: its response, or the error of all stores. Undefined when the read itself was ended. */
+export type MadeResponse = { readonly response: MetricsResponse } | { readonly error: ApiError } | undefined;
 
 type LifetimeOf = Pick<CachedResponse, "isSettled" | "madeAtMs" | "oldest">;
 
@@ -177,32 +182,7 @@ export function createResponseCache(bytesMax: number): ResponseCache {
       return responses.use(key);
     },
     set: (key, cached) => responses.set(key, cached),
-  };
-}
-
-/** The sources of repeats. */
-export interface RepeatSources {
-  readonly admitRepeats: AdmitRepeats;
-  readonly countPoints: (counts: PointCounts) => void;
-}
-
-/**
- * Handles an equal query under the same configuration. Of its inputs, only the window and the sunset of its metrics
- * change with the time. Cost and quota are computed for each repeat query.
- */
-export function repeatQuery(
-  { plan, caller, found }: CachedQuery,
-  { admitRepeats, countPoints }: RepeatSources,
-): AgeHeaders {
-  const { query } = plan;
-  const counts = pointsOf(plan);
-  const admit = admitRepeats(plansOf(plan), caller);
-  return (nowMs) => {
-    const aged = isStillCurrent(query, nowMs) ? found.revalidate(nowMs) : undefined;
-    const admitted = aged && admit();
-    if (admitted === undefined) return undefined;
-    countPoints(counts);
-    return { ...aged, ...admitted.headers };
+    making: new Map(),
   };
 }
 
@@ -212,30 +192,55 @@ export function pointsOf({ grid, parts, earlier }: Plan): PointCounts {
   return { hit: own + (earlier === undefined ? 0 : pointsOf(earlier).hit), miss: 0 };
 }
 
-/** True while the query has the same window and every metric is before its sunset. */
-export function isStillCurrent({ metrics, window, windowAt }: Query, nowMs: number): boolean {
-  return !metrics.some(({ entry }) => isPastSunset(entry.metric, nowMs)) && keepsWindow({ window, windowAt }, nowMs);
+/** A query whose response others may share. */
+interface SharedQuery {
+  /** Everything that the response depends on, also one that is not stored; undefined for one that is not shared. */
+  readonly key: string | undefined;
+  /** Of the caller. */
+  readonly signal: AbortSignal;
+  readonly deadlineMs: number;
+  /** The stored response. */
+  readonly find: () => MetricsResponse | undefined;
+  /** The outcome of an equal query that was not stored. @throws its error */
+  readonly take: (made: NonNullable<MadeResponse>) => MetricsResponse;
+  readonly read: (deadlineMs: number) => Promise<MetricsResponse>;
 }
 
-/** The repeat queries of one configuration. */
-interface RepeatQueries {
-  /** Returns the same function, which returns undefined after {@link forget}. */
-  remember(revalidate: AgeHeaders): AgeHeaders;
-  /** Forgets all queries, so that the next ones are handled like new ones. */
-  forget(): void;
+/**
+ * The stored response, or that of an equal query which is being read. Of equal queries one reads, and its body is
+ * written once. When its caller leaves, the next one reads within what is left of its deadline. So does each of them
+ * after a partial response or an error, if at least half is left.
+ */
+export async function shareResponse({ making }: ResponseCache, query: SharedQuery): Promise<MetricsResponse> {
+  const { key, signal, deadlineMs, find, take, read } = query;
+  const startedMs = performance.now();
+  let leftMs = deadlineMs;
+  for (;;) {
+    const found = find();
+    if (found !== undefined) return found;
+    const other = making.get(key ?? "");
+    if (other === undefined) break;
+    const made = await untilAborted(other, signal);
+    leftMs = Math.max(0, deadlineMs - Math.ceil(performance.now() - startedMs));
+    if (made === undefined) continue;
+    if (isWhole(made) || leftMs * 2 <= deadlineMs) return find() ?? take(made);
+    break;
+  }
+  const response = read(leftMs);
+  if (key !== undefined) keepMaking(making, key, response);
+  return response;
 }
 
-/** Creates empty repeat queries. Returned functions hold no reference to the configuration. */
-export function createRepeatQueries(): RepeatQueries {
-  let known = new WeakMap<object, AgeHeaders>();
-  return {
-    remember(revalidate) {
-      const key = {};
-      known.set(key, revalidate);
-      return (nowMs) => known.get(key)?.(nowMs);
-    },
-    forget() {
-      known = new WeakMap();
-    },
-  };
+const isWhole = (made: NonNullable<MadeResponse>): boolean => "response" in made && made.response.status === 200;
+
+function keepMaking(making: ResponseCache["making"], key: string, reading: Promise<MetricsResponse>): void {
+  if (making.has(key)) return;
+  const outcome = reading.then(
+    (response) => ({ response }),
+    (error: unknown) => (error instanceof ApiError ? { error } : undefined),
+  );
+  making.set(
+    key,
+    outcome.finally(() => making.delete(key)),
+  );
 }

@@ -1,12 +1,13 @@
 // Several governed queries as one request: one tenant, one class, one admission, one deadline. Each selector is read,
 // merged and cached like a native query.
-import { type AdmitQueries, type QueryReads, runAdmitted } from "../admission/admission.ts";
+import { type AdmitQueries, runAdmitted } from "../admission/admission.ts";
 import type { Caller } from "../authorization/access.ts";
 import type { QuerySources } from "../handle-query.ts";
 import type { AgeHeaders, RequestContext } from "../metrics-api.ts";
 import { makePlan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import { makeSelectorQueries, type SelectorQuery } from "../planning/selector-query.ts";
+import type { QueryReads } from "../reads/store-middleware.ts";
 import type { Parameters } from "../request/parameters.ts";
 import { stampsAt } from "../request/selector-window.ts";
 import type { MetricSelector, SelectorsRequest, SelectorsResult } from "../request/selector.ts";

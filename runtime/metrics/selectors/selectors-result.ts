@@ -10,7 +10,8 @@ import { shown } from "../request/known-names.ts";
 import { stampsAt } from "../request/selector-window.ts";
 import type { SelectorSeries, SelectorSlices, SelectorsResult, SelectorTimes, Stamps } from "../request/selector.ts";
 import { pointCount } from "../request/window.ts";
-import { type FoundResponse, isStillCurrent, pointsOf, type RepeatSources } from "../response/cached-response.ts";
+import { type FoundResponse, pointsOf } from "../response/cached-response.ts";
+import { isStillCurrent, type RepeatSources } from "../response/repeat-queries.ts";
 import {
   deprecationHeaders,
   freshnessHeader,

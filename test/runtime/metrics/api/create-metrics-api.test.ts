@@ -281,16 +281,81 @@ describe("X-Data-Freshness (Operational Metrics API §6)", () => {
 });
 
 describe("a result", () => {
-  test("of equal queries that read at the same time has one body, with the reads and the cost of each", async () => {
+  test("of equal queries that are read at the same time has one body, which one of them reads", async () => {
     const running = await run({ eu: answering(1) });
     running.api.apply({ ...running.config, classDefaults });
+    const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => ask(running)));
+    expect(new Set(others.map(({ body }) => body))).toEqual(new Set([first?.body]));
+    expect([first?.status, first?.headers["X-Query-Cache"]]).toEqual([200, expect.stringMatching(/^memory;hit=0;/u)]);
+    expect(Number(first?.headers["X-Query-Cost"])).toBeGreaterThan(0);
+    for (const { status, headers } of others)
+      expect([status, headers["X-Query-Cache"], headers["X-Query-Cost"]]).toEqual([200, "answer;age=0", "0"]);
+  });
+
+  test("is read by the next of equal queries when the caller of the first one leaves", async () => {
+    const held: (() => void)[] = [];
+    let isHeld = true;
+    const holding: StoreReply = (response, request) => {
+      if (isHeld && !isInstant(request)) held.push(() => answering(1)(response, request));
+      else answering(1)(response, request);
+    };
+    const running = await run({ eu: holding });
+    running.api.apply({ ...running.config, classDefaults });
+    const controller = new AbortController();
+    const first = ask(running, [], controller.signal);
+    first.catch(() => undefined);
+    const others = Array.from({ length: 5 }, () => ask(running));
+    await waitFor(() => held.length > 0, { timeoutMs: stallMsMax, what: "the read of the first query" });
+    isHeld = false;
+    controller.abort(new Error("the caller left"));
+    await expect(first).rejects.toThrow("the caller left");
+    const responses = await Promise.all(others);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    const readings = responses.filter(({ headers }) => headers["X-Query-Cache"] !== "answer;age=0");
+    expect(readings).toHaveLength(1);
+  });
+
+  test("that lacks a late region is the same for equal queries at the same time, none later than its deadline", async () => {
+    const running = await run({ eu: answering(5), latam: silent }, gauge, { deadlineMs });
+    const startMs = performance.now();
     const responses = await Promise.all(Array.from({ length: 20 }, () => ask(running)));
-    const [first] = responses;
-    expect(new Set(responses.map(({ body }) => body)).size).toBe(1);
-    for (const { status, headers } of responses) {
-      expect([status, headers["X-Query-Cache"]]).toEqual([200, expect.stringMatching(/^memory;hit=0;miss=\d+;/u)]);
-      expect(headers["X-Query-Cost"]).toBe(first?.headers["X-Query-Cost"]);
-    }
+    expect(performance.now() - startMs).toBeLessThan(deadlineMs + stallMsMax);
+    expect(new Set(responses.map(statesOf))).toEqual(new Set(["eu=ok latam=late"]));
+    expect(responses.map(({ headers }) => headers["Cache-Control"])).toEqual(responses.map(() => "no-store"));
+  });
+
+  test("that lacks a region is read again by an equal query that waited for it and has time left", async () => {
+    let ranges = 0;
+    const failsOnce: StoreReply = (response, request) => {
+      if (isInstant(request)) answering(5)(response, request);
+      else
+        (request.form.get("query")?.includes("count_over_time") !== true && ranges++ === 0 ? overloaded : answering(5))(
+          response,
+          request,
+        );
+    };
+    const running = await run({ eu: answering(5), latam: failsOnce });
+    const [first, second] = await Promise.all([ask(running), ask(running)]);
+    expect([first && statesOf(first), second && statesOf(second)]).toEqual(["eu=ok latam=failed", "eu=ok latam=ok"]);
+  });
+
+  test("that shows messages of stores is shared only with callers who may see them", async () => {
+    // Less than half of the deadline is left then, so the error is shared.
+    const slowly: StoreReply = (response, request) =>
+      void setTimeout(() => overloaded(response, request), 2 * deadlineMs);
+    const running = await run({ eu: slowly }, gauge, { deadlineMs: 3.5 * deadlineMs });
+    const asAll = { ...everyone, scopes: ["metrics:read", "metrics:explain"] };
+    const asReader = { ...everyone, scopes: ["metrics:read"] };
+    const asked = [asAll, asReader, asAll, asReader].map((caller) =>
+      refusalOf(running.api.query(parameters(lastFiveMinutes), caller, never(), { correlationId: "id-1", nowMs })),
+    );
+    const refusals = await Promise.all(asked);
+    expect(refusals.map(({ errors }) => JSON.stringify(errors).includes("too many samples"))).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
   });
 
   test("of too many series is refused with a suggested query", async () => {
