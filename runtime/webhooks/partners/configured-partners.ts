@@ -38,6 +38,7 @@ export class ConfiguredPartners {
   #config: RuntimeConfig;
   #hash: string | undefined;
   #all: readonly Partner[] = [];
+  #keys: ReadonlySet<string> = new Set();
   #table = createRoutingTable([]);
   #notApplied: ReadonlyMap<string, NotAppliedPartner> = new Map();
   #declared: ReadonlyMap<string, DeclaredType> = new Map();
@@ -56,7 +57,7 @@ export class ConfiguredPartners {
   /** Declared event types by name. */
   readonly declared = (): ReadonlyMap<string, DeclaredType> => this.#declared;
 
-  readonly has = (key: string): boolean => this.#all.some((partner) => partner.key === key);
+  readonly has = (key: string): boolean => this.#keys.has(key);
 
   /** Partners that are not applied as they are defined, by key. Some are applied in an earlier version. */
   readonly notApplied = (): ReadonlyMap<string, NotAppliedPartner> => this.#notApplied;
@@ -77,6 +78,7 @@ export class ConfiguredPartners {
     this.#hash = hash;
     this.#declared = declaredTypes(config);
     this.#all = compilePartners(config, this.#all, this.#promoted(), this.#ownLanesMax);
+    this.#keys = new Set(this.#all.map(({ key }) => key));
     const notApplied = config.notApplied?.partners ?? [];
     this.#notApplied = new Map(notApplied.map((partner) => [partnerKey(partner.uid), partner]));
     this.#table = createRoutingTable(this.#all, hash);
