@@ -1,5 +1,12 @@
-import { Agent, type Dispatcher, Pool, ProxyAgent, request } from "undici";
-import { type ConnectorOptions, overlappingConnector } from "../../network/undici-connector.ts";
+import type { Dispatcher } from "undici";
+import {
+  Agent,
+  type ConnectorOptions,
+  overlappingConnector,
+  Pool,
+  ProxyAgent,
+  request,
+} from "../../network/undici-connector.ts";
 import { type Clock, untilAborted } from "../../limits/clock.ts";
 import type { ClusterAccess, Credentials } from "./credentials.ts";
 import { KubeError } from "./kube-error.ts";

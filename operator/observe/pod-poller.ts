@@ -1,4 +1,3 @@
-import { type Agent, request } from "undici";
 import {
   type CatalogCheck,
   type CheckStatus,
@@ -15,13 +14,14 @@ import { kinds } from "../../crds/types/schemas.ts";
 import { backoffMs, type BackoffOptions } from "../../kube/backoff.ts";
 import { describeError } from "../../kube/client/kube-error.ts";
 import { type Clock, pauseUntilAborted } from "../../limits/clock.ts";
+import { type Agent, request } from "../../network/undici-connector.ts";
 import type { PodAddress } from "./endpoints.ts";
 import { markKey, type PodReport } from "./rollout.ts";
 
 interface PodPollerOptions {
   readonly address: PodAddress;
   /** Keeps the connections to all pods. */
-  readonly agent: Agent;
+  readonly agent: InstanceType<typeof Agent>;
   /** Bearer token for the pod; undefined before there is one. */
   readonly token: () => string | undefined;
   readonly clock: Clock;

@@ -1,5 +1,4 @@
-import { Agent } from "undici";
-import { overlappingConnector } from "../../network/undici-connector.ts";
+import { Agent, overlappingConnector } from "../../network/undici-connector.ts";
 import { byText } from "../../crds/compile/canonical-json.ts";
 import type { Clock } from "../../limits/clock.ts";
 import type { PodAddress } from "./endpoints.ts";

@@ -1,7 +1,6 @@
 import { open } from "node:fs/promises";
-import { Agent, request } from "undici";
 import { readBoundedBody } from "../../network/bounded-body.ts";
-import { overlappingConnector } from "../../network/undici-connector.ts";
+import { Agent, overlappingConnector, request } from "../../network/undici-connector.ts";
 import { connectNats } from "../nats/connection/connect.ts";
 import type { NatsAccess } from "../nats/connection/nats-access.ts";
 import { readStreamStates } from "../nats/streams/stream-states.ts";

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Counter, Registry } from "prom-client";
 import type { Logger } from "pino";
-import { Agent, request } from "undici";
 import { instrumentsOf } from "../../limits/instruments.ts";
-import { overlappingConnector } from "../../network/undici-connector.ts";
+import { Agent, overlappingConnector, request } from "../../network/undici-connector.ts";
 import { otlpBody, type SpanSource } from "./otlp-json.ts";
 import type { EndedSpan } from "./tracer.ts";
 
@@ -58,7 +57,7 @@ export class OtlpExporter {
   readonly #options: ExporterOptions;
   readonly #bounds: ExporterBounds;
   readonly #url: string;
-  readonly #agent: Agent;
+  readonly #agent: InstanceType<typeof Agent>;
   readonly #queue: EndedSpan[] = [];
   readonly #ending = new AbortController();
   readonly #exported: Counter;

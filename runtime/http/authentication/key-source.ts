@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { createLocalJWKSet, decodeJwt, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
-import { Agent, request } from "undici";
 import { isMetadataAddress } from "../../../crds/networks.ts";
 import { readBoundedBody } from "../../../network/bounded-body.ts";
-import { overlappingConnector } from "../../../network/undici-connector.ts";
+import { Agent, overlappingConnector, request } from "../../../network/undici-connector.ts";
 import type { IssuerSettings } from "../../config/settings/settings.ts";
 import { ApiError } from "../../errors/api-error.ts";
 

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { type Dispatcher, Pool } from "undici";
+import type { Dispatcher, Pool as Connections } from "undici";
 import type { PrometheusConfig } from "../../../crds/config.ts";
 import { isMetadataAddress } from "../../../crds/networks.ts";
-import { overlappingConnector } from "../../../network/undici-connector.ts";
+import { overlappingConnector, Pool } from "../../../network/undici-connector.ts";
 import type { ByteBudget } from "../limits/fan-out.ts";
 import { StoreError } from "../store-error.ts";
 import type { StoreSecrets } from "../store-secrets.ts";
@@ -122,7 +122,7 @@ export function traceHeaders({ traceparent }: Pick<StoreCall, "traceparent">): R
 export function openPool(
   { url, timeoutMs }: Pick<PrometheusConfig, "url" | "timeoutMs">,
   { tls }: Pick<StoreSecrets, "tls">,
-): { readonly pool: Pool; readonly base: string } {
+): { readonly pool: Connections; readonly base: string } {
   const { origin, pathname, protocol } = new URL(url);
   const timeout = protocol === "https:" ? tlsConnectTimeoutMs : connectTimeoutMs;
   const pool = new Pool(origin, {
@@ -159,11 +159,11 @@ export interface Exchanged {
 }
 
 /** Sends a request of a call and reads the response. */
-export type StoreExchange = (pool: Pool, options: SendOptions, call: StoreCall) => Promise<Exchanged>;
+export type StoreExchange = (pool: Connections, options: SendOptions, call: StoreCall) => Promise<Exchanged>;
 
 /** Sends and reads the whole response. @throws StoreError `late`, `unreachable`, `too_large`; the signal's reason */
 export async function exchange(
-  pool: Pool,
+  pool: Connections,
   options: SendOptions,
   { signal: callSignal, sentSignal: signal = callSignal, bytes }: Pick<StoreCall, "signal" | "sentSignal" | "bytes">,
 ): Promise<Exchanged> {
