@@ -66,6 +66,10 @@ export async function throughput(stage: WebhookStage, bench: Bench): Promise<rea
 /** The events of a program that has just started, and as many of the same program once it is warm. */
 export async function firstMinute(stage: WebhookStage, bench: Bench): Promise<readonly Measured[]> {
   const count = bench.isSmall ? 50 : 20_000;
+  const [slowCount, perSecond] = [bench.isSmall ? 40 : 2_000, 200];
+  const slow = await rounds(bench.rounds, () =>
+    withProgram(stage, bench, fastEndpoints, (running) => deliver(running, slowCount, perSecond)),
+  );
   const turns = await rounds(bench.rounds, () =>
     withProgram(stage, bench, fastEndpoints, async (running) => {
       const first = await deliver(running, count);
@@ -90,6 +94,12 @@ export async function firstMinute(stage: WebhookStage, bench: Bench): Promise<re
       unit: "s per 1,000",
       values: turns.map(({ first }) => cpu(first)),
       reference: { name: "the same once warm", values: turns.map(({ warm }) => cpu(warm)) },
+    },
+    {
+      name: `the first ${slowCount} events after a start, ${perSecond} a second: publish to arrival, p95`,
+      unit: "ms",
+      values: slow.map(({ waitsMs }) => quantile(waitsMs, 0.95)),
+      bar: { atMost: 10 },
     },
   ];
 }

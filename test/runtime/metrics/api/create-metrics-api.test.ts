@@ -339,6 +339,40 @@ describe("a result", () => {
     expect([first && statesOf(first), second && statesOf(second)]).toEqual(["eu=ok latam=failed", "eu=ok latam=ok"]);
   });
 
+  test("is read once for those who stay when others who wait for it leave", async () => {
+    const held: (() => void)[] = [];
+    const holding: StoreReply = (response, request) => {
+      if (isInstant(request)) answering(1)(response, request);
+      else held.push(() => answering(1)(response, request));
+    };
+    const running = await run({ eu: holding });
+    running.api.apply({ ...running.config, classDefaults });
+    const first = ask(running);
+    const leaving = new AbortController();
+    const left = ask(running, [], leaving.signal);
+    left.catch(() => undefined);
+    await waitFor(() => held.length === 2, { timeoutMs: stallMsMax, what: "both statistics of the first query" });
+    leaving.abort(new Error("the caller left"));
+    await expect(left).rejects.toThrow("the caller left");
+    const later = ask(running);
+    for (const release of held.splice(0)) release();
+    const [own, shared] = await Promise.all([first, later]);
+    expect([own.status, shared.headers["X-Query-Cache"]]).toEqual([200, "answer;age=0"]);
+    expect(held).toEqual([]);
+  });
+
+  test("of a caller with other rights is not shared", async () => {
+    const running = await run({ eu: answering(1), latam: answering(2) });
+    running.api.apply({ ...running.config, classDefaults });
+    const ofRegion = { ...everyone, regions: ["eu"] };
+    const responses = await Promise.all(
+      [everyone, ofRegion, everyone, ofRegion].map((caller) =>
+        running.api.query(parameters(lastFiveMinutes), caller, never(), { correlationId: "id-1", nowMs }),
+      ),
+    );
+    expect(responses.map(statesOf)).toEqual(["eu=ok latam=ok", "eu=ok", "eu=ok latam=ok", "eu=ok"]);
+  });
+
   test("that shows messages of stores is shared only with callers who may see them", async () => {
     // Less than half of the deadline is left then, so the error is shared.
     const slowly: StoreReply = (response, request) =>
