@@ -1,10 +1,7 @@
 import { Registry } from "prom-client";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
-import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
-import { ApiError } from "../../../../runtime/errors/api-error.ts";
-import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/api/create-metrics-api.ts";
-import type { MetricsApi, MetricsResponse } from "../../../../runtime/metrics/metrics-api.ts";
+import { createMetricsApi } from "../../../../runtime/metrics/api/create-metrics-api.ts";
 import { singlePod } from "../../../../runtime/pods/pods.ts";
 import { stallMsMax, waitFor } from "../../../support/wait.ts";
 import { podsOfATest } from "../admission/pods-of-a-test.ts";
@@ -12,102 +9,30 @@ import {
   healthyProbe,
   json,
   matrix,
-  type ScriptedStore,
   startScriptedStore,
   type StoreReply,
-  type StoreRequest,
   success,
-  vector,
 } from "../../stores/scripted-store.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig } from "../oracle/universe.ts";
-
-/** Stores that fail in ways in which no real one can be made to: what the API makes of them. */
-
-const nowMs = Date.parse("2026-01-01T12:00:00Z");
-const nowSeconds = nowMs / 1_000;
-/** Long enough for every store that answers at all, on a busy machine too. */
-const deadlineMs = 1_200;
-const never = (): AbortSignal => new AbortController().signal;
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
-});
-
-const gauge = { source: { kind: "gauge", name: "lag", matchers: [] } } as const;
-
-interface Running {
-  readonly api: MetricsApi;
-  readonly config: RuntimeConfig;
-  readonly stores: readonly ScriptedStore[];
-  readonly warnings: readonly object[];
-}
-
-/** Stores with these behaviours, by region; a name stands for its region too unless it says otherwise. */
-async function run(
-  behaviours: Readonly<Record<string, StoreReply>>,
-  metric: Pick<MetricConfig, "source"> & Partial<MetricConfig> = gauge,
-  options: Partial<MetricsApiOptions> = {},
-): Promise<Running> {
-  const stores = await Promise.all(
-    Object.values(behaviours).map((behaviour) => startScriptedStore(healthyProbe(behaviour))),
-  );
-  const configs = Object.keys(behaviours).map((name, index) =>
-    storeConfig({ name, region: name.split("-")[0] ?? name, url: stores[index]?.url ?? "" }),
-  );
-  const warnings: object[] = [];
-  const log = { warn: (details: object) => void warnings.push(details) };
-  const config = configOf(configs, [metricConfig("lag", configs, metric)]);
-  const api = createMetricsApi({ config, log, deadlineMs: stallMsMax, ...options });
-  closing.push(() => api.stop(), ...stores.map((store) => () => store.close()));
-  return { api, config, stores, warnings };
-}
-
-type Pairs = readonly (readonly [string, string])[];
-const lastFiveMinutes: Pairs = [
-  ["metric", "lag"],
-  ["filter[tenant]", "brand-a"],
-  ["from", "2026-01-01T11:55:00Z"],
-  ["step", "1m"],
-];
-
-function ask({ api }: Running, pairs: Pairs = [], signal = new AbortController().signal): Promise<MetricsResponse> {
-  return api.query(parameters([...lastFiveMinutes, ...pairs]), everyone, signal, { correlationId: "id-1", nowMs });
-}
-
-async function refusalOf(running: Promise<unknown>): Promise<ApiError> {
-  const error = await running.then(
-    () => new Error("it was answered"),
-    (reason: unknown) => reason,
-  );
-  if (error instanceof ApiError) return error;
-  throw error;
-}
-
-/** Answers every range with one point at the end of the window, and a newest sample of `ageSeconds`. */
-function answering(value: number, ageSeconds = 10): StoreReply {
-  return (response, request) => {
-    const body = isInstant(request) ? vector(String(nowSeconds - ageSeconds)) : matrix([nowSeconds, String(value)]);
-    success(body)(response, request);
-  };
-}
-
-const isInstant = ({ path }: StoreRequest): boolean => path.endsWith("/query");
-const silent: StoreReply = () => undefined;
-const broken: StoreReply = (response) => void response.socket?.destroy();
-const overloaded = json(422, { status: "error", errorType: "execution", error: "too many samples" });
-
-interface Body {
-  readonly data: readonly { readonly points: readonly unknown[] }[];
-  readonly meta: {
-    readonly partial: boolean;
-    readonly regions: readonly { readonly region: string; readonly state: string }[];
-  };
-}
-const bodyOf = ({ body }: MetricsResponse): Body => body as Body;
-const statesOf = (answer: MetricsResponse): string =>
-  bodyOf(answer)
-    .meta.regions.map(({ region, state }) => `${region}=${state}`)
-    .join(" ");
+import {
+  answering,
+  ask,
+  bodyOf,
+  broken,
+  closing,
+  deadlineMs,
+  gauge,
+  isInstant,
+  lastFiveMinutes,
+  never,
+  nowMs,
+  nowSeconds,
+  overloaded,
+  refusalOf,
+  run,
+  silent,
+  statesOf,
+} from "./run-api.ts";
 
 describe("a store that fails (Operational Metrics API §7)", () => {
   const rows: readonly (readonly [sentence: string, behaviour: StoreReply, state: string])[] = [
@@ -281,117 +206,6 @@ describe("X-Data-Freshness (Operational Metrics API §6)", () => {
 });
 
 describe("a result", () => {
-  test("of equal queries that are read at the same time has one body, which one of them reads", async () => {
-    const running = await run({ eu: answering(1) });
-    running.api.apply({ ...running.config, classDefaults });
-    const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => ask(running)));
-    expect(new Set(others.map(({ body }) => body))).toEqual(new Set([first?.body]));
-    expect([first?.status, first?.headers["X-Query-Cache"]]).toEqual([200, expect.stringMatching(/^memory;hit=0;/u)]);
-    expect(Number(first?.headers["X-Query-Cost"])).toBeGreaterThan(0);
-    for (const { status, headers } of others)
-      expect([status, headers["X-Query-Cache"], headers["X-Query-Cost"]]).toEqual([200, "answer;age=0", "0"]);
-  });
-
-  test("is read by the next of equal queries when the caller of the first one leaves", async () => {
-    const held: (() => void)[] = [];
-    let isHeld = true;
-    const holding: StoreReply = (response, request) => {
-      if (isHeld && !isInstant(request)) held.push(() => answering(1)(response, request));
-      else answering(1)(response, request);
-    };
-    const running = await run({ eu: holding });
-    running.api.apply({ ...running.config, classDefaults });
-    const controller = new AbortController();
-    const first = ask(running, [], controller.signal);
-    first.catch(() => undefined);
-    const others = Array.from({ length: 5 }, () => ask(running));
-    await waitFor(() => held.length > 0, { timeoutMs: stallMsMax, what: "the read of the first query" });
-    isHeld = false;
-    controller.abort(new Error("the caller left"));
-    await expect(first).rejects.toThrow("the caller left");
-    const responses = await Promise.all(others);
-    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-    const readings = responses.filter(({ headers }) => headers["X-Query-Cache"] !== "answer;age=0");
-    expect(readings).toHaveLength(1);
-  });
-
-  test("that lacks a late region is the same for equal queries at the same time, none later than its deadline", async () => {
-    const running = await run({ eu: answering(5), latam: silent }, gauge, { deadlineMs });
-    const startMs = performance.now();
-    const responses = await Promise.all(Array.from({ length: 20 }, () => ask(running)));
-    expect(performance.now() - startMs).toBeLessThan(deadlineMs + stallMsMax);
-    expect(new Set(responses.map(statesOf))).toEqual(new Set(["eu=ok latam=late"]));
-    expect(responses.map(({ headers }) => headers["Cache-Control"])).toEqual(responses.map(() => "no-store"));
-  });
-
-  test("that lacks a region is read again by an equal query that waited for it and has time left", async () => {
-    let ranges = 0;
-    const failsOnce: StoreReply = (response, request) => {
-      if (isInstant(request)) answering(5)(response, request);
-      else
-        (request.form.get("query")?.includes("count_over_time") !== true && ranges++ === 0 ? overloaded : answering(5))(
-          response,
-          request,
-        );
-    };
-    const running = await run({ eu: answering(5), latam: failsOnce });
-    const [first, second] = await Promise.all([ask(running), ask(running)]);
-    expect([first && statesOf(first), second && statesOf(second)]).toEqual(["eu=ok latam=failed", "eu=ok latam=ok"]);
-  });
-
-  test("is read once for those who stay when others who wait for it leave", async () => {
-    const held: (() => void)[] = [];
-    const holding: StoreReply = (response, request) => {
-      if (isInstant(request)) answering(1)(response, request);
-      else held.push(() => answering(1)(response, request));
-    };
-    const running = await run({ eu: holding });
-    running.api.apply({ ...running.config, classDefaults });
-    const first = ask(running);
-    const leaving = new AbortController();
-    const left = ask(running, [], leaving.signal);
-    left.catch(() => undefined);
-    await waitFor(() => held.length === 2, { timeoutMs: stallMsMax, what: "both statistics of the first query" });
-    leaving.abort(new Error("the caller left"));
-    await expect(left).rejects.toThrow("the caller left");
-    const later = ask(running);
-    for (const release of held.splice(0)) release();
-    const [own, shared] = await Promise.all([first, later]);
-    expect([own.status, shared.headers["X-Query-Cache"]]).toEqual([200, "answer;age=0"]);
-    expect(held).toEqual([]);
-  });
-
-  test("of a caller with other rights is not shared", async () => {
-    const running = await run({ eu: answering(1), latam: answering(2) });
-    running.api.apply({ ...running.config, classDefaults });
-    const ofRegion = { ...everyone, regions: ["eu"] };
-    const responses = await Promise.all(
-      [everyone, ofRegion, everyone, ofRegion].map((caller) =>
-        running.api.query(parameters(lastFiveMinutes), caller, never(), { correlationId: "id-1", nowMs }),
-      ),
-    );
-    expect(responses.map(statesOf)).toEqual(["eu=ok latam=ok", "eu=ok", "eu=ok latam=ok", "eu=ok"]);
-  });
-
-  test("that shows messages of stores is shared only with callers who may see them", async () => {
-    // Less than half of the deadline is left then, so the error is shared.
-    const slowly: StoreReply = (response, request) =>
-      void setTimeout(() => overloaded(response, request), 2 * deadlineMs);
-    const running = await run({ eu: slowly }, gauge, { deadlineMs: 3.5 * deadlineMs });
-    const asAll = { ...everyone, scopes: ["metrics:read", "metrics:explain"] };
-    const asReader = { ...everyone, scopes: ["metrics:read"] };
-    const asked = [asAll, asReader, asAll, asReader].map((caller) =>
-      refusalOf(running.api.query(parameters(lastFiveMinutes), caller, never(), { correlationId: "id-1", nowMs })),
-    );
-    const refusals = await Promise.all(asked);
-    expect(refusals.map(({ errors }) => JSON.stringify(errors).includes("too many samples"))).toEqual([
-      true,
-      false,
-      true,
-      false,
-    ]);
-  });
-
   test("of too many series is refused with a suggested query", async () => {
     const result = Array.from({ length: 5_001 }, (_, index) => ({
       metric: { service: `s${index}` },
