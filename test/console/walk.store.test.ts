@@ -221,7 +221,7 @@ describe.skipIf("missing" in found)("the console in a browser", () => {
     await page.evaluate(() => history.pushState(null, "", "/console/nowhere"));
     await page.evaluate(() => window.dispatchEvent(new PopStateEvent("popstate")));
     await page.getByRole("heading", { name: "Page not found" }).waitFor();
-    expect(await focused(page)).toBe("Page not found");
+    await expect.poll(() => focused(page)).toBe("Page not found");
     await page.getByRole("link", { name: "Go to Home" }).press("Enter");
     await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
     expect(page.url()).toBe(`${used.installation.url}/console/`);

@@ -175,7 +175,8 @@ export function describeReads(suite: () => Suite): void {
 
   /** The line of the partner in the wide table of `heliograph partners`. */
   function lineOf({ kind, reason, since }: PartnerHealth): RegExp {
-    return new RegExp(`^${suite().user.namespace}/failing +active +${kind} +${reason} .* ${since} `, "mu");
+    const why = `${reason}; last failure: [a-z_]+`;
+    return new RegExp(`^${suite().user.namespace}/failing +active +${kind} +${why} .* ${since} `, "mu");
   }
 
   async function listedByCommand(): Promise<string> {
