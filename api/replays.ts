@@ -137,6 +137,10 @@ export const ReplaySummary = object(summary, {
   ...jobProgress,
   reason: text("Reason of the selected dead letters; absent for all reasons"),
   note: text("Note of an acknowledgement; absent without one"),
+  selected_partners: list(
+    text(),
+    "Partners of the deliveries selected so far, at most 64; absent if the filter names them or none is known",
+  ),
 });
 export type ReplaySummary = Static<typeof ReplaySummary>;
 

@@ -50,7 +50,7 @@ const columns: readonly Column<ReplaySummary>[] = [
   { title: "KIND", cell: ({ kind }) => kind },
   { title: "STATUS", cell: ({ status }) => status, tone: ({ status }) => tones[status] },
   { title: "CREATED", cell: ({ created_at: at }) => at },
-  { title: "PARTNERS", cell: ({ filter }) => filter.partners.join(",") || "all" },
+  { title: "PARTNERS", cell: partnersText },
   { title: "PUBLISHED", cell: ({ published }) => published },
   { title: "DELIVERED", cell: ({ delivered }) => delivered },
   { title: "FAILED", cell: ({ failed }) => failed },
@@ -92,6 +92,15 @@ export const cancelReplayCommand = apiCommand({
     return printReplay(body, output);
   },
 });
+
+const partnersShown = 3;
+
+/** `shop/a,shop/b,shop/c and 2 more` */
+function partnersText({ filter, selected_partners: selected }: ReplaySummary): string {
+  if (filter.partners.length > 0 || selected === undefined) return filter.partners.join(",") || "all";
+  const more = selected.length - partnersShown;
+  return selected.slice(0, partnersShown).join(",") + (more > 0 ? ` and ${more} more` : "");
+}
 
 function bodyOf(given: Given, eventIds: readonly string[]): StartArguments["body"] {
   const nowMs = Date.now();

@@ -84,10 +84,11 @@ function Request({ replay }: { readonly replay: ReplayDetail }): JSX.Element {
   );
 }
 
-/** A selection by ids has the partners of what was selected, which are not stored with it. */
-function partnersOf({ kind, filter, event_ids: ids = null }: ReplayDetail): ComponentChildren {
+/** The partners of the request, or of what it selected so far, which servers of earlier versions do not report. */
+function partnersOf({ kind, filter, event_ids: ids = null, selected_partners: selected }: ReplayDetail) {
   const { partners = [] } = filter ?? {};
   if (partners.length > 0) return <PartnerLinks partners={partners} />;
+  if (selected !== undefined) return <PartnerLinks partners={selected} />;
   if (ids === null) return "all that match";
   return kind === "replay" ? "all that match the selected events" : "those of the selected dead letters";
 }

@@ -87,7 +87,7 @@ function ReplaySelection({ replay }: { readonly replay: ReplaySummary }): JSX.El
 
 /** What a replay sends again, in words. */
 export function replaySelection(
-  { filter, window, event_ids: ids, kind }: ReplaySummary,
+  { filter, window, event_ids: ids, kind, selected_partners: selected = [] }: ReplaySummary,
   formatTime: (at: string) => string,
 ): string {
   const parts = [
@@ -95,10 +95,18 @@ export function replaySelection(
     ...(ids === null ? [] : [ids === 1 ? "of 1 event" : `of ${formatNumber(ids)} events`]),
     ...(window === null ? [] : [windowWords(window, formatTime)]),
     ...(filter.partners.length === 0 ? [] : [`to ${filter.partners.join(", ")}`]),
+    ...(selected.length === 0 ? [] : [`to ${namesText(selected)}`]),
     ...(filter.types.length === 0 ? [] : [`of type ${filter.types.join(", ")}`]),
     ...(filter.only_failed && kind === "replay" ? ["only failed ones"] : []),
   ];
   return parts.join(" ");
+}
+
+const namesShown = 3;
+
+function namesText(names: readonly string[]): string {
+  const more = names.length - namesShown;
+  return [...names.slice(0, namesShown), ...(more > 0 ? [`${formatNumber(more)} more`] : [])].join(", ");
 }
 
 /** The time range of a replay in words. */

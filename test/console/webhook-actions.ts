@@ -255,7 +255,7 @@ async function replayMatches({ installation, open, visit }: ConsoleVisitor): Pro
   for (const fact of [/^Requested by\s*admin$/u, /^Selected ids\s*1$/u, /^Deliveries\s*failed ones only$/u])
     await page.locator(".facts > div").filter({ hasText: fact }).waitFor();
   await page.getByRole("link", { name: "All replays" }).click();
-  await see(tab, "Replays", ["admin", "deliveries of 1 event only failed ones"]);
+  await see(tab, "Replays", ["admin", "deliveries of 1 event to default/", "only failed ones"]);
   expect(await tab.audit()).toEqual([]);
 }
 

@@ -226,6 +226,12 @@ test("the selection of a replay in words, with times in the chosen zone", () => 
   expect(replaySelection(redrive, (at) => formatTime(at))).toBe(
     "dead letters of 1 event to default/acme of type payout.*",
   );
+  const selected = ["a", "b", "c", "d", "e"].map((name) => `shop/${name}`);
+  const byIds = { ...redrive, filter: { partners: [], types: [], only_failed: false }, event_ids: 5 } as const;
+  const ofPartners = (count: number): string =>
+    replaySelection({ ...byIds, selected_partners: selected.slice(0, count) }, (at) => formatTime(at));
+  expect(ofPartners(3)).toBe("dead letters of 5 events to shop/a, shop/b, shop/c");
+  expect(ofPartners(5)).toBe("dead letters of 5 events to shop/a, shop/b, shop/c, 2 more");
 });
 
 test("a selection names its times as the page does", () => {

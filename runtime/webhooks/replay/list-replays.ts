@@ -88,8 +88,13 @@ export function requestOf(job: ReplayJob, labels: ReadonlyMap<string, string>): 
     window: windowOf(job),
     event_ids: idsOf(source)?.length ?? null,
     ...reasonOf(source),
+    ...(named.length === 0 ? selectedOf(job) : {}),
     ...("note" in source && source.note !== undefined ? { note: source.note } : {}),
   };
+}
+
+function selectedOf({ selected }: ReplayJob): Pick<ReplaySummary, "selected_partners"> {
+  return selected === undefined ? {} : { selected_partners: selected };
 }
 
 function windowOf({ source, createdAt }: ReplayJob): ReplaySummary["window"] {

@@ -112,10 +112,23 @@ export interface ReplayJob extends ReplaySpec {
   /** The start of the next chunk: an index into the ids, or a stream sequence. */
   readonly cursor: number;
   readonly tally: ReplayTally;
+  /** Partners of what was selected so far, at most {@link selectedPartnersMax}, by name. @default none is known */
+  readonly selected?: readonly string[];
   /** Why the replay failed or waits, for callers. */
   readonly detail?: string;
   /** Time of the first failure of the chunk at `cursor`, ISO 8601 UTC. */
   readonly failingSince?: string;
+}
+
+/** Partners of what a job selected that are stored with it. */
+export const selectedPartnersMax = 64;
+
+/** Adds partners to those that a job has selected. */
+export function withSelected(job: ReplayJob, labels: readonly string[]): ReplayJob {
+  const { selected = [] } = job;
+  const all = new Set([...selected, ...labels]);
+  if (all.size === selected.length || selected.length === selectedPartnersMax) return job;
+  return { ...job, selected: [...all].sort().slice(0, selectedPartnersMax) };
 }
 
 export const noTally: ReplayTally = { matched: 0, inProgress: 0, tooOld: 0, missing: 0 };

@@ -50,9 +50,10 @@ export async function runChunk(
   deps: RunDeps,
   job: ReplayJob,
   { units, missing, letters = [] }: ReplayChunk,
-): Promise<{ readonly tally: ReplayTally; readonly published: number }> {
+): Promise<{ readonly tally: ReplayTally; readonly published: number; readonly partners: readonly string[] }> {
   let tally: ReplayTally = { ...noTally, missing, matched: letters.length };
   let published = letters.length;
+  const partners = new Set(letters.map(({ deadLetter: { partnerName: of } }) => `${of.namespace}/${of.name}`));
   for (let start = 0; start < letters.length; start += unitsAtOnceMax) {
     if (!deps.isLeader()) throw new NotLeader(`another pod may run the job ${job.id}`);
     await Promise.all(
@@ -60,13 +61,13 @@ export async function runChunk(
     );
   }
   for (let start = 0; start < units.length; start += unitsAtOnceMax) {
-    const kinds = await Promise.all(
-      units.slice(start, start + unitsAtOnceMax).map((unit) => replayOne(deps, job, unit)),
-    );
-    tally = kinds.map(tallyOf).reduce(sumOf, tally);
+    const some = units.slice(start, start + unitsAtOnceMax);
+    const kinds = await Promise.all(some.map((unit) => replayOne(deps, job, unit)));
+    some.forEach(({ partner }, at) => kinds[at] !== "unmatched" && partners.add(partner.label));
+    tally = kinds.map((kind) => tallies[kind]).reduce(sumOf, tally);
     published += kinds.filter((kind) => kind === "publish").length;
   }
-  return { tally, published };
+  return { tally, published, partners: [...partners] };
 }
 
 /** Counts the deliveries of a chunk without publishing them. */
@@ -79,24 +80,18 @@ export async function countChunk(
   for (let start = 0; start < units.length; start += unitsAtOnceMax) {
     const some = units.slice(start, start + unitsAtOnceMax);
     const kinds = await Promise.all(some.map(async (unit) => (await decide(deps, job, unit)).kind));
-    tally = kinds.map(tallyOf).reduce(sumOf, tally);
+    tally = kinds.map((kind) => tallies[kind]).reduce(sumOf, tally);
   }
   return tally;
 }
 
-function tallyOf(kind: ReplayDecision["kind"]): ReplayTally {
-  switch (kind) {
-    case "unmatched":
-      return noTally;
-    case "in_progress":
-      return tallied(noTally, "matched", "inProgress");
-    case "too_old":
-      return tallied(noTally, "matched", "tooOld");
-    case "done":
-    case "publish":
-      return tallied(noTally, "matched");
-  }
-}
+const tallies: Readonly<Record<ReplayDecision["kind"], ReplayTally>> = {
+  unmatched: noTally,
+  in_progress: tallied(noTally, "matched", "inProgress"),
+  too_old: tallied(noTally, "matched", "tooOld"),
+  done: tallied(noTally, "matched"),
+  publish: tallied(noTally, "matched"),
+};
 
 async function decide(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promise<ReplayDecision> {
   const state = await readDeliveryState(deps, unit);

@@ -1,6 +1,6 @@
 import { deadLettersPerJobMax } from "../../../api/selections.ts";
 import { refilled, spent, type Bucket } from "../../../limits/token-bucket.ts";
-import { type ReplayStore, isOver, sumOf, type ReplayJob, type ReplayTally } from "./replay-job.ts";
+import { type ReplayStore, isOver, sumOf, withSelected, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 import { createReplayPace, paceMsMax } from "./replay-pace.ts";
 import { readChunk, type ReplayChunk } from "./read-chunk.ts";
 import { afterFailure, pauseAfterFailures, runChunk, type ReplayDeps, type RunDeps } from "./run-chunk.ts";
@@ -68,14 +68,14 @@ async function runNext(
   if (tokens < 1 || nowMs < allowance.pausedUntilMs) return undefined;
   try {
     const chunk = await readChunk(deps, job, Math.min(allowance.eventsMax, Math.floor(tokens)));
-    const { tally, published } = await runChunk(deps, job, chunk);
+    const { tally, published, partners } = await runChunk(deps, job, chunk);
     const isSlow = performance.now() - nowMs >= paceMsMax;
     allowance.eventsMax = isSlow
       ? Math.ceil(allowance.eventsMax / 2)
       : Math.min(chunkEventsMax, 2 * allowance.eventsMax);
     allowance.bucket = spent(allowance.bucket, published);
     allowance.failures = 0;
-    const next = afterChunk(job, chunk, tally);
+    const next = afterChunk(withSelected(job, partners), chunk, tally);
     // The next leader continues from the last stored chunk; an older state would set it back.
     if (!deps.isLeader()) return undefined;
     await store.save(next);

@@ -431,7 +431,7 @@ describe("heliograph replay", () => {
     expect(stdout).toMatch(
       /^REPLAY +KIND +STATUS +CREATED +PARTNERS +PUBLISHED +DELIVERED +FAILED +REQUESTED BY +EVENTS/u,
     );
-    expect(stdout).toMatch(/\n[\w-]{36} +replay +completed +20\S+ +all +2 +2 +0 +\S+ +2 ids +all +-\n$/u);
+    expect(stdout).toMatch(/\n[\w-]{36} +replay +completed +20\S+ +[\w-]+\/[\w-]+ +2 +2 +0 +\S+ +2 ids +all +-\n$/u);
   });
 
   test("is shown until it has ended, and cancelled", async () => {

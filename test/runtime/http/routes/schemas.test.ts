@@ -13,7 +13,7 @@ const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
   "2026-11-22": "c4a06d84b2b61f60",
   "2026-11-26": "d7b06a98e88da1d1",
-  "2026-11-27": "f8618f1907e4e21b",
+  "2026-11-27": "2823180cb23b430b",
 };
 
 let server: MetricsServer;

@@ -11,6 +11,8 @@ import {
   type ReplayCaller,
   noTally,
   type ReplayJob,
+  selectedPartnersMax,
+  withSelected,
 } from "../../../../runtime/webhooks/replay/replay-job.ts";
 
 const admin: ReplayCaller = { client: "admin", tenants: ["*"] };
@@ -57,6 +59,23 @@ test("a list for one partner has replays of all partners too", () => {
   const idsFor = (partner: string) => replaysOfPage(jobs, { limit: 10, partner }, admin).jobs.map(({ id }) => id);
   expect(idsFor("shop/one").toSorted()).toEqual(["all", "redriven", "some"]);
   expect(idsFor("bank/one").toSorted()).toEqual(["all", "other"]);
+});
+
+test("a replay without a filter by partner names those that it selected", () => {
+  const selected = ["shop/one", "shop/two"];
+  expect(requestOf(job("some", { selected }), new Map())).toMatchObject({ selected_partners: selected });
+  expect(requestOf(job("earlier"), new Map())).not.toHaveProperty("selected_partners");
+  const named = job("named", { selected, filter: { ...filter, partners: ["shop/one"] } });
+  expect(requestOf(named, new Map())).not.toHaveProperty("selected_partners");
+});
+
+test("the partners that a job selected are each stored once, and are bounded", () => {
+  const labels = Array.from({ length: 2 * selectedPartnersMax }, (_, index) => `shop/p${index}`);
+  const once = withSelected(job("one"), ["shop/b", "shop/a", "shop/b"]);
+  expect(once.selected).toEqual(["shop/a", "shop/b"]);
+  expect(withSelected(once, ["shop/a"])).toBe(once);
+  expect(withSelected(once, labels).selected).toHaveLength(selectedPartnersMax);
+  expect(withSelected(job("none"), [])).not.toHaveProperty("selected");
 });
 
 describe("the pages of a list", () => {

@@ -122,8 +122,10 @@ describe.concurrent("a replay by ids", () => {
         filter: { partners: [], types: ["payout.*"], only_failed: false },
         window: null,
         event_ids: 1,
+        selected_partners: ["default/one"],
       },
     ]);
+    expect(listed.items[0]).not.toHaveProperty("selected_partners");
     expect(await it.engine.replays.get(second.replay_id, everyone)).toEqual(listed.items[0]);
     expect((await it.engine.replays.list({ limit: 50 }, ofAcme)).items).toMatchObject([{ replay_id: first.replay_id }]);
     expect(await it.engine.replays.list({ limit: 50 }, ofOther)).toEqual({ items: [] });
@@ -411,7 +413,13 @@ describe.concurrent("selected dead letters", () => {
       missing: 2,
     });
     const second = replayed(await it.engine.replays.redrive(json(stale), everyone));
-    await untilReplay(it, second.replay_id, { status: "completed", matched: 1, missing: 1, delivered: 1 });
+    const redriven = await untilReplay(it, second.replay_id, {
+      status: "completed",
+      matched: 1,
+      missing: 1,
+      delivered: 1,
+    });
+    expect(redriven).toMatchObject({ selected_partners: ["default/one"] });
     expect(await idsIn(it)).toEqual(["e-2", "e-3"]);
   });
 
