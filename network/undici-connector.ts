@@ -2,7 +2,6 @@
 import { createRequire } from "node:module";
 import type { Socket } from "node:net";
 import type { ConnectionOptions } from "node:tls";
-import type { buildConnector as BuildConnector } from "undici";
 import type * as Undici from "undici";
 import { DialTimeout } from "./dial.ts";
 import { dialHost, type LookUp, type RejectAddress } from "./lookup-dial.ts";
@@ -51,16 +50,16 @@ const ports: Readonly<Record<string, number>> = { "https:": 443, "http:": 80 };
  * A connector for undici whose attempts overlap, so that one address without a response does not use up the time of the
  * others. Without it, Node gives each address 250 ms and then ends its attempt.
  */
-export function overlappingConnector(options: ConnectorOptions): BuildConnector.connector {
+export function overlappingConnector(options: ConnectorOptions): Undici.buildConnector.connector {
   const secure = buildConnector(options);
   return (target, callback) => void connect(options, secure, target, callback);
 }
 
 async function connect(
   options: ConnectorOptions,
-  secure: BuildConnector.connector,
-  target: BuildConnector.Options,
-  callback: BuildConnector.Callback,
+  secure: Undici.buildConnector.connector,
+  target: Undici.buildConnector.Options,
+  callback: Undici.buildConnector.Callback,
 ): Promise<void> {
   const endsAtMs = performance.now() + options.timeout;
   const socket = await openTcp(options, target).catch((error: Error) => error);
@@ -77,7 +76,7 @@ async function connect(
 
 function openTcp(
   { timeout: timeoutMs, keepAliveInitialDelay: keepAliveMs, lookUp, rejects }: ConnectorOptions,
-  { hostname: host, protocol, port }: BuildConnector.Options,
+  { hostname: host, protocol, port }: Undici.buildConnector.Options,
 ): Promise<Socket> {
   return dialHost({
     host,

@@ -66,7 +66,7 @@ export async function startBareServer(
   return { port, residentMebibytes: () => residentMebibytes(child.pid ?? 0), stop: () => ended(child) };
 }
 
-/** A proxy before a store, in a process of its own. */
+/** A proxy before a store, in a separate process. */
 export async function startBareProxy(store: string): Promise<{ readonly port: number; stop(): Promise<void> }> {
   const child = await started("bare-proxy-process.ts");
   return { port: Number(await asked(child, { store })), stop: () => ended(child) };

@@ -67,12 +67,12 @@ async function publishAll(order: PublishOrder): Promise<PublishResult> {
   let next = order.first;
   let repeated = 0;
   const post = async (client: Client, body: string): Promise<boolean> => {
-    const answer = await client.request({ path: "/events", method: "POST", headers, body }).catch(() => undefined);
-    if (answer === undefined || answer.statusCode >= 300 || (order.batch ?? 1) === 1) {
-      await answer?.body.dump().catch(() => undefined);
-      return answer !== undefined && answer.statusCode < 300;
+    const response = await client.request({ path: "/events", method: "POST", headers, body }).catch(() => undefined);
+    if (response === undefined || response.statusCode >= 300 || (order.batch ?? 1) === 1) {
+      await response?.body.dump().catch(() => undefined);
+      return response !== undefined && response.statusCode < 300;
     }
-    const { results } = (await answer.body.json()) as { readonly results: readonly { readonly status: number }[] };
+    const { results } = (await response.body.json()) as { readonly results: readonly { readonly status: number }[] };
     return results.every(({ status }) => status < 300);
   };
   const publisher = async (_: undefined, place: number): Promise<void> => {

@@ -21,7 +21,7 @@ import { configOf, everyone, metricConfig, parameters, storeConfig } from "../or
 
 export const nowMs = Date.parse("2026-01-01T12:00:00Z");
 export const nowSeconds = nowMs / 1_000;
-/** Long enough for every store that answers at all, on a busy machine too. */
+/** Long enough for every store that responds, even on a busy machine. */
 export const deadlineMs = 1_200;
 export const never = (): AbortSignal => new AbortController().signal;
 export const closing: (() => Promise<void>)[] = [];
@@ -38,7 +38,7 @@ interface Running {
   readonly warnings: readonly object[];
 }
 
-/** Stores with these behaviours, by region; a name stands for its region too unless it says otherwise. */
+/** Stores with these behaviours, by name. The region is the name up to its first hyphen. */
 export async function run(
   behaviours: Readonly<Record<string, StoreReply>>,
   metric: Pick<MetricConfig, "source"> & Partial<MetricConfig> = gauge,
@@ -76,7 +76,7 @@ export function ask(
 
 export async function refusalOf(running: Promise<unknown>): Promise<ApiError> {
   const error = await running.then(
-    () => new Error("it was answered"),
+    () => new Error("the request succeeded"),
     (reason: unknown) => reason,
   );
   if (error instanceof ApiError) return error;

@@ -106,6 +106,18 @@ async function requestsAfter(it: MovedCase, { engine, ingest, nats }: TestEngine
   return it.received();
 }
 
+/** Stops the first pod during its attempt, until the other one owns the lane. `stopped` resolves after the attempt. */
+async function stopDuringAttempt(it: MovedCase) {
+  const other = await it.other();
+  await Promise.all([live(it.first, 2), live(other, 2)]);
+  await it.first.ingest(eventBytes("first"));
+  await waitFor(() => it.received() === 1, { timeoutMs, what: "the attempt" });
+  const stopped = it.first.engine.stop(drainMs);
+  await live(other, 1);
+  await isTaken(it, other);
+  return { other, stopped };
+}
+
 describe.each(kinds)("the new owner of a lane %s sends nothing", (_kind, ownLanesMax) => {
   test.for(holds)("after %s to an attempt of the previous owner, which goes on", async ([, answer], context) => {
     const it = await movedCase(context, "pod-2", answer, ownLanesMax);
@@ -119,13 +131,7 @@ describe.each(kinds)("the new owner of a lane %s sends nothing", (_kind, ownLane
 
   test.for(holds)("after %s to an attempt of the previous owner, which stops", async ([, answer], context) => {
     const it = await movedCase(context, "pod-1", answer, ownLanesMax);
-    const other = await it.other();
-    await Promise.all([live(it.first, 2), live(other, 2)]);
-    await it.first.ingest(eventBytes("first"));
-    await waitFor(() => it.received() === 1, { timeoutMs, what: "the attempt" });
-    const stopped = it.first.engine.stop(drainMs);
-    await live(other, 1);
-    await isTaken(it, other);
+    const { other, stopped } = await stopDuringAttempt(it);
     expect(await requestsAfter(it, other)).toBe(2);
     await stopped;
   });
@@ -137,13 +143,7 @@ describe.each(kinds)("a pause of a lane %s", (_kind, ownLanesMax) => {
     const long = { status: 429, headers: pause };
     const short = { status: 429, headers: { "Retry-After": "1" } };
     const it = await movedCase(context, "pod-1", short, ownLanesMax, long);
-    const other = await it.other();
-    await Promise.all([live(it.first, 2), live(other, 2)]);
-    await it.first.ingest(eventBytes("first"));
-    await waitFor(() => it.received() === 1, { timeoutMs, what: "the attempt" });
-    const stopped = it.first.engine.stop(drainMs);
-    await live(other, 1);
-    await isTaken(it, other);
+    const { other, stopped } = await stopDuringAttempt(it);
     const { streams } = other.nats.manager;
     const bucket = it.first.layout.buckets.pausedPartners;
     const restMs = async (): Promise<number> => {
