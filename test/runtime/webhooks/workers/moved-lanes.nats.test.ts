@@ -174,3 +174,66 @@ describe.each(kinds)("a pause of a lane %s", (_kind, ownLanesMax) => {
     expect(it.received() - first).toBeLessThanOrEqual(Math.floor((Date.now() - before) / 1_000));
   });
 });
+
+/** How a lane gets its next owner. */
+const moves = [
+  ["which stops", "pod-1"],
+  ["which goes on", "pod-2"],
+] as const;
+
+const openMs = 3_000;
+const failures = 3;
+
+/** A pod that has opened the breaker of its partner; the probe gets no response before the end. */
+async function openBreaker(context: Cleanup, uid: string, delivery: typeof testSettings.delivery) {
+  const probe = Promise.withResolvers<void>();
+  context.onTestFinished(async () => probe.resolve());
+  const partner = await partnerServer(context, async () => {
+    if (partner.received.length > failures) await probe.promise;
+    return { status: 503 };
+  });
+  const circuitBreaker = { failures, openMs, maxOpenMs: 60_000 };
+  const config = configOf(partnerConfig("one", partner.url, { uid, timeoutMs: 20_000, circuitBreaker }));
+  const first = await engineCase(server.url, context, config, { delivery, podId: "pod-1" });
+  const other = async (): Promise<TestEngine> => {
+    const engine = await startEngine(server.url, config, {
+      settings: streamsOf(first.prefix, delivery),
+      podId: "pod-2",
+    });
+    context.onTestFinished(engine.stop);
+    return engine;
+  };
+  const open = async (): Promise<void> => {
+    for (let n = 0; n < failures; n += 1) await first.ingest(eventBytes(`first-${n}`));
+    const bucket = `KV_${first.layout.buckets.pausedPartners}`;
+    const held = async () => (await first.nats.manager.streams.info(bucket)).state.messages;
+    await waitFor(async () => (await held()) > 0, { timeoutMs, what: "the open breaker" });
+  };
+  return { partner, first, other, open };
+}
+
+describe.each(kinds)("the open circuit breaker of a lane %s", (_kind, ownLanesMax) => {
+  // A restart of a peer lost the state of its breakers (postel#127).
+  test.for(moves)("admits one probe by the next owner after the previous one, %s", async ([, owner], context) => {
+    const delivery = { ...testSettings.delivery, ...(ownLanesMax === undefined ? {} : { ownLanesMax }) };
+    const { partner, first, ...it } = await openBreaker(context, uidOwnedBy(owner, ownLanesMax), delivery);
+    if (owner === "pod-2") await it.open();
+    const other = await it.other();
+    await Promise.all([live(first, 2), live(other, 2)]);
+    if (owner === "pod-1") {
+      await it.open();
+      await first.engine.stop(drainMs);
+      await live(other, 1);
+    }
+    for (let n = 0; n < eventsAfter; n += 1) await other.ingest(eventBytes(`later-${n}`));
+    await waitFor(() => partner.received.length > failures, { timeoutMs, what: "the probe" });
+    for (let n = 0; n < eventsAfter; n += 1) await other.ingest(eventBytes(`latest-${n}`));
+    const { deliveries } = first.layout.streams;
+    const waiting = async () => (await other.nats.manager.streams.info(deliveries)).state.messages;
+    await waitFor(async () => (await waiting()) >= failures + 2 * eventsAfter, { timeoutMs, what: "what waits" });
+    const times = partner.received.map(({ atMs }) => atMs);
+    expect(times.length).toBe(failures + 1);
+    // The pause is measured by JetStream's clock.
+    expect((times[failures] ?? 0) - (times[failures - 1] ?? 0)).toBeGreaterThan(0.9 * openMs);
+  });
+});
