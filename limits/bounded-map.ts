@@ -6,22 +6,33 @@ interface Entry<V> {
   readonly endsAtMs: number;
 }
 
+/** A value in the order of use. */
+interface Used<K, V> {
+  readonly key: K;
+  readonly value: V;
+  readonly weight: number;
+  older: Used<K, V> | undefined;
+  newer: Used<K, V> | undefined;
+}
+
 /**
  * A map with a bound on the weight of its values. Above the bound, it removes the least recently set or used values. It
  * offers no iteration, because its content depends on the use by others.
+ *
+ * The order of use is a list. In the order of a `Map`, each use would delete and add its entry, and an iterator that
+ * waits at the oldest entry holds every table that the `Map` has outgrown, with the values in it.
  */
 export class BoundedMap<K, V> {
-  // Insertion order is the order of use.
-  readonly #entries = new Map<K, V>();
-  // Every entry before it is removed. A new iterator would skip the places of removed entries again each time.
-  #oldest: Iterator<K> = this.#entries.keys();
+  readonly #entries = new Map<K, Used<K, V>>();
+  #oldest: Used<K, V> | undefined;
+  #newest: Used<K, V> | undefined;
   readonly #weightMax: number;
   readonly #weigh: (value: V) => number;
   #weight = 0;
 
   /**
    * @param weightMax greatest weight of all values together
-   * @param weigh returns the same weight for the same value each time. @default 1, so that `weightMax` counts entries
+   * @param weigh called once for each stored value. @default 1, so that `weightMax` counts entries
    */
   constructor(weightMax: number, weigh: (value: V) => number = () => 1) {
     this.#weightMax = weightMax;
@@ -35,17 +46,17 @@ export class BoundedMap<K, V> {
 
   /** The value of a key. The order of removal does not change. */
   get(key: K): V | undefined {
-    return this.#entries.get(key);
+    return this.#entries.get(key)?.value;
   }
 
   /** The value of a key. It counts as used most recently. */
   use(key: K): V | undefined {
-    const value = this.#entries.get(key);
-    if (value !== undefined) {
-      this.#entries.delete(key);
-      this.#entries.set(key, value);
+    const used = this.#entries.get(key);
+    if (used !== undefined && used !== this.#newest) {
+      this.#unlink(used);
+      this.#append(used);
     }
-    return value;
+    return used?.value;
   }
 
   /** Stores a value as the most recent. A value above the bound is not stored, and the value before it is removed. */
@@ -53,25 +64,34 @@ export class BoundedMap<K, V> {
     this.delete(key);
     const weight = this.#weigh(value);
     if (weight > this.#weightMax) return;
-    this.#entries.set(key, value);
+    const used: Used<K, V> = { key, value, weight, older: undefined, newer: undefined };
+    this.#entries.set(key, used);
+    this.#append(used);
     this.#weight += weight;
-    while (this.#weight > this.#weightMax && this.#entries.size > 0) this.delete(this.#nextOldest());
+    while (this.#weight > this.#weightMax && this.#oldest !== undefined) this.delete(this.#oldest.key);
   }
 
   delete(key: K): void {
-    const value = this.#entries.get(key);
-    if (value === undefined) return;
+    const used = this.#entries.get(key);
+    if (used === undefined) return;
     this.#entries.delete(key);
-    this.#weight -= this.#weigh(value);
+    this.#unlink(used);
+    this.#weight -= used.weight;
   }
 
-  /** The oldest key of a map that is not empty, which the caller removes. */
-  #nextOldest(): K {
-    const next = this.#oldest.next();
-    if (next.done !== true) return next.value;
-    // An iterator that has reached the end stays there.
-    this.#oldest = this.#entries.keys();
-    return this.#nextOldest();
+  #append(used: Used<K, V>): void {
+    used.older = this.#newest;
+    used.newer = undefined;
+    if (this.#newest === undefined) this.#oldest = used;
+    else this.#newest.newer = used;
+    this.#newest = used;
+  }
+
+  #unlink({ older, newer }: Used<K, V>): void {
+    if (older === undefined) this.#oldest = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.#newest = older;
+    else newer.older = older;
   }
 }
 

@@ -1,3 +1,6 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BoundedMap } from "../../limits/bounded-map.ts";
@@ -56,6 +59,26 @@ describe("a bounded map", () => {
     expect(many).toBeLessThan(12 * few);
   });
 
+  test.each(["set", "use", "delete"] as const)(
+    "holds no value that it has replaced or removed, after many of %s",
+    async (kind) => {
+      const map = new BoundedMap<number, object>(100);
+      const replaced: WeakRef<object>[] = [];
+      // Enough for several tables of a Map, none of which is full.
+      for (let place = 0; place < 300; place += 1) {
+        const value = { place };
+        map.set(place % 10, value);
+        if (kind === "use") map.use((place * 7) % 10);
+        if (kind === "delete") map.delete(place % 10);
+        if (place < 290) replaced.push(new WeakRef(value));
+      }
+      // A reference lives until the end of its turn.
+      await turn();
+      collectGarbage();
+      expect(replaced.filter((one) => one.deref() !== undefined).length).toBe(0);
+    },
+  );
+
   test("never weighs more than its bound, and has the weight of its values", () => {
     const step = fc.record({ kind: fc.constantFrom("set", "use", "delete"), key: fc.nat(9), weight: fc.nat(12) });
     fc.assert(
@@ -73,6 +96,9 @@ describe("a bounded map", () => {
     );
   });
 });
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
 
 const setsMeasured = 50_000;
 
