@@ -3,7 +3,7 @@ import type { PreviewedResources } from "../../api/previews.ts";
 import { compile } from "../../crds/compile/compile.ts";
 import { compileEventCatalog } from "../../crds/compile/event-catalog.ts";
 import { compileCatalog } from "../../crds/compile/catalog.ts";
-import { uidOf } from "../../crds/compile/origin.ts";
+import { originOf, uidOf } from "../../crds/compile/origin.ts";
 import { compilePartner } from "../../crds/compile/partner.ts";
 import { compileQuota } from "../../crds/compile/quota.ts";
 import { lastGoodMsDefault } from "../../crds/compile/last-good.ts";
@@ -72,7 +72,8 @@ export function editedConfig(base: RuntimeConfig, { resources, prune }: Edit): E
       reason,
       message,
     }));
-  return { config: withKept(config, kept), refused, unnamed: unnamed.map(([object]) => object) };
+  const waiting = [...held.values()].filter((part) => isLacking(part) && objects.includes(part));
+  return { config: withKept(config, [...kept, ...waiting]), refused, unnamed: unnamed.map(([object]) => object) };
 }
 
 /** The resource with the identity of the object that it replaces. */
@@ -101,9 +102,20 @@ function partOf(resource: Resource, replaced: ConfigPart | undefined): ConfigPar
   }
 }
 
-/** A key keeps its bytes while its id stays. A new key gets bytes that no other key has. */
+/** Whether a partner is held for what no definition contains: a Secret, or a permission. */
+function isLacking(part: ConfigPart): boolean {
+  if (part.kind !== "WebhookPartner") return false;
+  const { held } = part.config;
+  return held !== undefined && held !== "conflicted";
+}
+
+/**
+ * A key keeps its bytes while its id stays. A new key gets bytes that no other key has. A held partner whose definition
+ * is the same stays held: what it lacks is not part of the definition.
+ */
 function partnerPart(resource: WebhookPartner, replaced: ConfigPart | undefined): ConfigPart {
   const last = replaced?.kind === "WebhookPartner" ? replaced : undefined;
+  if (last?.config.held !== undefined && last.config.specDigest === originOf(resource).specDigest) return last;
   const keys = resource.spec.signing.keys.map(({ id }, index) => {
     const same = last?.config.signing.keys.find((key) => key.id === id)?.material;
     const material = same ?? `preview/${uidOf(resource)}/${index}`;

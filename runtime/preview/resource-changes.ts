@@ -122,8 +122,8 @@ function flattened(config: ConfigPart["config"]): Flattened {
   return found;
 }
 
-/** Members that hold the names of Secret bytes. */
-const unseen = new Set(["material", "tls", "secret", "auth", "lastGoodSinceMs"]);
+/** Members that hold the names of Secret bytes, or since when a partner waits. */
+const unseen = new Set(["material", "tls", "secret", "auth", "lastGoodSinceMs", "waitsSinceMs", "waitsLonger"]);
 /** Fields of a schema and its examples are named by their author. */
 const inSchema = /^types\[[^\]]*\]\.versions\[[^\]]*\]\./u;
 

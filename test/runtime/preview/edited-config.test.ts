@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { compile } from "../../../crds/compile/compile.ts";
+import { WaitingSince } from "../../../crds/compile/waiting-since.ts";
 import { allowAll } from "../../../crds/policy.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import { validateResource } from "../../../crds/validate.ts";
@@ -17,18 +18,21 @@ const secrets = new Map(
 );
 
 interface Spec {
+  readonly state?: "Paused";
   readonly types?: readonly string[];
   readonly retry?: object;
   readonly headers?: readonly object[];
   readonly secret?: string;
 }
 
-function partner(name: string, { types = ["payout.*"], retry, headers = [], secret = name }: Spec = {}): Resource {
+function partner(name: string, spec: Spec = {}): Resource {
+  const { types = ["payout.*"], retry, headers = [], secret = name, state } = spec;
   const { resource, problems } = validateResource({
     apiVersion: "heliograph.dev/v1alpha1",
     kind: "WebhookPartner",
     metadata: { namespace: "default", name },
     spec: {
+      ...(state === undefined ? {} : { state }),
       endpoint: { url: `https://${name}.example/hooks/v1`, headers },
       signing: { keys: [{ id: "k1", secretRef: { name: secret, key: "key" } }] },
       subscriptions: [{ name: "all", types, tenants: ["acme"] }],
@@ -48,6 +52,29 @@ test("the same resources change nothing, without the Secrets", () => {
   expect(resourceChanges(base, config)).toEqual({ added: [], removed: [], changed: [], unchanged: 2 });
   expect(configIdentity(config)).toBe(configIdentity(base));
   expect([refused, unnamed]).toEqual([[], []]);
+});
+
+test("the same paused and held resources change nothing", () => {
+  const resources = [partner("one", { state: "Paused" }), partner("three"), partner("two")];
+  const compiled = applied(...resources);
+  const isOther = (name: string): object => (name === "two" ? { held: "not_permitted", state: "Paused" } : {});
+  const partners = compiled.partners.map((one) => ({ ...one, ...isOther(one.name) }));
+  const waiting = new WaitingSince().note({ ...compiled, partners }, () => undefined, 1_000);
+  expect(waiting.partners.map(({ held, waitsSinceMs }) => [held, waitsSinceMs])).toEqual([
+    [undefined, 1_000],
+    ["unresolved", 1_000],
+    ["not_permitted", 1_000],
+  ]);
+  const { config } = editedConfig(waiting, { resources, prune: false });
+  expect(resourceChanges(waiting, config)).toEqual({ added: [], removed: [], changed: [], unchanged: 3 });
+  expect(configIdentity(config)).toBe(configIdentity(waiting));
+});
+
+test("a held partner whose definition changes counts as resolved", () => {
+  const compiled = applied(partner("three"));
+  const { config } = editedConfig(compiled, { resources: [partner("three", { secret: "one" })], prune: false });
+  const [change] = resourceChanges(compiled, config).changed;
+  expect(change?.fields).toContainEqual({ field: "held", before: '"unresolved"' });
 });
 
 test("an object that the edit does not name stays, and goes with prune", () => {
