@@ -31,6 +31,10 @@ const spacedBody = `${JSON.stringify(event, null, 2)}\n`;
 const { event_id: id, ts: time, ...attributes } = event;
 const timeless = JSON.stringify({ specversion: "1.0", id, source: "payments", ...attributes });
 const cloudEvent = JSON.stringify({ specversion: "1.0", id, source: "payments", time, ...attributes });
+const otherCase = JSON.stringify({ ...event, Event_Id: "evt-other", TYPE: "other", Attempt: "x", Data: {} });
+const onlyOtherCase = JSON.stringify({ Event_Id: id, ts: time, ...attributes });
+const withoutNumber = JSON.stringify({ ...event, data: { rate: 0 } }).replace('"rate":0', '"rate":NaN');
+const unknown = (count: number): string[] => Array.from({ length: count }, (_, index) => `v${index + 2}=abc`);
 const signedTwice = sent({ keys: [shared(newSecret), shared(oldSecret)] });
 const mixed = (signatures: number): string => Array.from({ length: signatures }, () => signature).join(",");
 
@@ -248,6 +252,48 @@ export const hmacRows: readonly Row[] = [
     "Names of headers have no case.",
     accepted,
     { headers: Object.fromEntries(Object.entries(valid).map(([name, value]) => [name.toLowerCase(), value])) },
+  ],
+  [
+    "hmac-v1-blanks-around-entries",
+    "A proxy writes blanks around entries, which HTTP does not count.",
+    accepted,
+    { headers: withHeaders({ "X-Signature": `v2=abc \t,\t ${signature} , ` }) },
+  ],
+  [
+    "hmac-v1-other-white-space",
+    "A no-break space and a line separator are no blanks of HTTP.",
+    refused("signature_malformed"),
+    { headers: withHeaders({ "X-Signature": `\u00a0${signature}\u2028` }) },
+  ],
+  [
+    "hmac-v1-hundred-entries",
+    "The first eight entries are read, of which the last one is valid.",
+    accepted,
+    { headers: withHeaders({ "X-Signature": [...unknown(7), signature, ...unknown(92)].join(",") }) },
+  ],
+  [
+    "hmac-v1-member-in-another-case",
+    "Names of members have a case: the event is that of the sender.",
+    accepted,
+    { body: otherCase, headers: sent({ body: otherCase }) },
+  ],
+  [
+    "hmac-v1-only-in-another-case",
+    "Without its own names, the body is no event.",
+    refused("body_malformed", 400),
+    { body: onlyOtherCase, headers: sent({ body: onlyOtherCase }) },
+  ],
+  [
+    "hmac-v1-byte-order-mark",
+    "JSON has no byte order mark (RFC 8259 §8.1).",
+    refused("body_malformed", 400),
+    { body: `\ufeff${bodyText}`, headers: sent({ body: `\ufeff${bodyText}` }) },
+  ],
+  [
+    "hmac-v1-no-number",
+    "NaN is no JSON.",
+    refused("body_malformed", 400),
+    { body: withoutNumber, headers: sent({ body: withoutNumber }) },
   ],
   [
     "hmac-v1-replayed-id",

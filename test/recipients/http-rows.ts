@@ -199,6 +199,18 @@ const rows: readonly Row[] = [
     [],
   ],
   [
+    "http-blanks-around-values",
+    "A proxy writes blanks around values.",
+    [{ request: post({ headers: sent() }).replaceAll(/: (.*)\r\n/gu, ":\t $1 \t\r\n"), ...ok }],
+    one,
+  ],
+  [
+    "http-two-lengths",
+    "Two lengths that differ: nobody knows where the body ends.",
+    [{ request: post({ headers: sent(), more: [["Content-Length", "3"]] }), status: 400 }],
+    [],
+  ],
+  [
     "http-unknown-entry",
     "An entry of a later version is beside a valid one.",
     [{ request: post({ headers: sent(), more: [["X-Signature", `v2=abc, ${signature}`]] }), ...ok }],

@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -155,7 +156,7 @@ func entries(field, separator string) []string {
 	found := strings.Split(field, separator)
 	found = found[:min(len(found), signaturesMax)]
 	for index := range found {
-		found[index] = strings.TrimSuffix(strings.TrimSpace(found[index]), ",")
+		found[index] = strings.TrimSuffix(strings.Trim(found[index], " \t"), ",")
 	}
 	return found
 }
@@ -228,12 +229,18 @@ type Event struct {
 // ReadEvent reads the event of a verified delivery. The id in the signed body counts; a header that differs is refused.
 func ReadEvent(header http.Header, body []byte) (Event, error) {
 	var event Event
-	if !utf8.Valid(body) || json.Unmarshal(body, &event) != nil {
+	var spec string
+	members := map[string]any{
+		"event_id": &event.ID, "type": &event.Type, "version": &event.Version, "ts": &event.Time,
+		"attempt": &event.Attempt, "producer": &event.Producer, "tenant": &event.Tenant, "data": &event.Data,
+	}
+	if readMembers(body, members) != nil {
 		return event, unreadable("body_malformed")
 	}
-	var cloud struct{ SpecVersion, ID, Time, Source string }
-	if event.ID == "" && json.Unmarshal(body, &cloud) == nil && cloud.SpecVersion == "1.0" {
-		event.ID, event.Time, event.Producer = cloud.ID, cloud.Time, cloud.Source
+	cloud := Event{}
+	names := map[string]any{"specversion": &spec, "id": &cloud.ID, "time": &cloud.Time, "source": &cloud.Producer}
+	if event.ID == "" && readMembers(body, names) == nil && spec == "1.0" {
+		event.ID, event.Time, event.Producer = cloud.ID, cloud.Time, cloud.Producer
 	}
 	if event.ID == "" || event.Type == "" || event.Version == "" || event.Time == "" || event.Attempt == nil {
 		return event, unreadable("body_malformed")
@@ -241,21 +248,35 @@ func ReadEvent(header http.Header, body []byte) (Event, error) {
 	return event, checkID(header, event.ID)
 }
 
+// readMembers reads members of an object by their exact names: json.Unmarshal alone would take Type for type.
+func readMembers(body []byte, into map[string]any) error {
+	var members map[string]json.RawMessage
+	if !utf8.Valid(body) {
+		return errors.New("the body is not UTF-8")
+	}
+	if err := json.Unmarshal(body, &members); err != nil {
+		return err
+	}
+	for name, target := range into {
+		if text, isPresent := members[name]; isPresent {
+			if err := json.Unmarshal(text, target); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // readAcknowledgement reads the notice that an event was handled by hand, and returns the event's id. A delivery is
 // none, since some schemes do not sign the path.
 func readAcknowledgement(header http.Header, body []byte) (string, error) {
-	var notice struct {
-		ID        string          `json:"event_id"`
-		HandledAt string          `json:"handled_at"`
-		Type      json.RawMessage `json:"type"`
-	}
-	if !utf8.Valid(body) || json.Unmarshal(body, &notice) != nil {
+	var id, handledAt string
+	var kind json.RawMessage
+	err := readMembers(body, map[string]any{"event_id": &id, "handled_at": &handledAt, "type": &kind})
+	if err != nil || id == "" || handledAt == "" || kind != nil {
 		return "", unreadable("body_malformed")
 	}
-	if notice.ID == "" || notice.HandledAt == "" || notice.Type != nil {
-		return "", unreadable("body_malformed")
-	}
-	return notice.ID, checkID(header, notice.ID)
+	return id, checkID(header, id)
 }
 
 func checkID(header http.Header, id string) error {

@@ -29,6 +29,8 @@ _ORIGIN = re.compile(r"https?://[^/?]*", re.IGNORECASE)
 _DEFAULT_PORT = re.compile(r":(?:443|80)?\Z")
 _PREFIX = re.compile(rb"wh(sec|sk|pk)_", re.IGNORECASE)
 _SHARED = (bytes, bytearray)
+# No other white space surrounds a value of HTTP.
+_BLANKS = " \t"
 _REQUIRED_COMPONENTS = {"@method", "@path", "content-digest"}
 
 
@@ -68,10 +70,11 @@ def path_of(target):
 
 
 def _joined(headers):
-    """The lines of a repeated header are one value. Source: RFC 9110 §5.3."""
+    """The lines of a repeated header are one value, without blanks around each. Source: RFC 9110 §5.3 and §5.5."""
     values = {}
-    for name, value in headers.items():
-        values[name.lower()] = f"{values[name.lower()]}, {value}" if name.lower() in values else value
+    for name, line in headers.items():
+        known, value = values.get(name.lower()), line.strip(_BLANKS)
+        values[name.lower()] = value if known is None else f"{known}, {value}"
     return values
 
 
@@ -83,7 +86,7 @@ def _verify_hmac_v1(headers, method, path, body, keys, now):
         raise _unsigned("timestamp_missing")
     _check_window(_seconds_of(timestamp), now)
     # Entries of later versions and of others are beside those of v1.
-    given = [one.strip() for one in signature.split(",")[:SIGNATURES_MAX]]
+    given = [one.strip(_BLANKS) for one in signature.split(",")[:SIGNATURES_MAX]]
     given = [one for one in given if _HMAC_V1.fullmatch(one)]
     if not given:
         raise _unsigned("signature_malformed")
@@ -123,7 +126,7 @@ def _verify_message(headers, method, path, body, keys, now):
     if inputs is None or signatures is None:
         raise _unsigned("signature_malformed")
     _check_digest(byte_sequences(headers.get("content-digest", "")) or {}, body)
-    values = {name: value.strip() for name, value in headers.items()}
+    values = {**headers}
     values.update({"@method": method, "@path": path_of(path), "@query": "?" + path.partition("?")[2]})
     refusals = []
     for label, one in list(inputs.items())[:SIGNATURES_MAX]:
@@ -239,9 +242,13 @@ def _as_envelope(content):
     return {**content, **named}
 
 
+def _no_json(text):
+    raise ValueError(f"{text} is no JSON")
+
+
 def _read(headers, body, texts, is_whole):
     try:
-        content = _as_envelope(json.loads(body.decode()))
+        content = _as_envelope(json.loads(body.decode(), parse_constant=_no_json))
         is_content = all(isinstance(content[name], str) and content[name] for name in texts) and is_whole(content)
     except (ValueError, LookupError, TypeError, RecursionError):
         is_content = False

@@ -8,6 +8,7 @@ import secrets as randomness
 import threading
 import time
 from datetime import datetime, timezone
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote
@@ -26,6 +27,13 @@ _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?\r\n")
 _STATUS = re.compile(r"/webhooks/status/([^/]+)\Z")
 _TRACE = re.compile(r"[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}", re.ASCII)
 _log = logging.getLogger("heliograph")
+
+
+class _Headers(HTTPMessage):
+    """Values without the blanks behind them, which Python keeps. Source: RFC 9110 §5.5."""
+
+    def set_raw(self, name, value):
+        super().set_raw(name, value.rstrip(" \t"))
 
 
 class Response(NamedTuple):
@@ -198,6 +206,7 @@ def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        MessageClass = _Headers
         timeout = READ_TIMEOUT_SECONDS
         # Without the version of Python.
         server_version, sys_version = "heliograph-recipient", ""
@@ -246,7 +255,10 @@ def serve(recipient, port, host="127.0.0.1", connections_max=CONNECTIONS_MAX):
                 raise too_large()
 
         def _sized_body(self):
-            length = self.headers.get("Content-Length", "")
+            lengths = self.headers.get_all("Content-Length", [""])
+            if len(lengths) > 1:
+                raise self._malformed()
+            length = lengths[0]
             if not re.fullmatch(r"[0-9]{1,9}", length):
                 self.close_connection = True
                 raise Refused(411, "length_required", "A delivery has a Content-Length")

@@ -52,6 +52,9 @@ export function hmacV1Signatures(keys: readonly SigningKey[], parts: SignedParts
   return signatures.flat().join(separator);
 }
 
+/** Of RFC 9110 §5.6.3: no other white space surrounds an entry. */
+const blanksAround = /^[ \t]+|[ \t]+$/gu;
+
 /**
  * Verifies a HmacV1 request with all keys in force. One matching signature among the first eight entries is enough,
  * whatever the others are. The time window is checked first
@@ -68,7 +71,7 @@ export function verifyHmacV1(
   const late = timeFault(timestampMs(timestamp), nowMs);
   if (late !== undefined) return fault(late);
   // Entries of later versions and of others are next to those of v1.
-  const entries = signature.split(separator, signaturesMax).map((one) => one.trim());
+  const entries = signature.split(separator, signaturesMax).map((one) => one.replace(blanksAround, ""));
   const given = entries.filter((one) => signatureForm.test(one));
   if (given.length === 0) return fault("signature_malformed");
   const keyId = matchingKey(keys, given, { ...received, timestamp }, nowMs);
