@@ -2,7 +2,7 @@ import { pause } from "../../../limits/clock.ts";
 import type { DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
 import { type AttemptRecord, attemptRecord } from "../records/attempt-records.ts";
 import { deadLetterOf, removedPartnerDeadLetter, type EndedDelivery } from "../records/dead-letter-record.ts";
-import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
+import type { DeliveryContext, LaneControl, SettledDelivery, Work } from "./delivery-context.ts";
 import { deliveryMessage, isLater, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
 import { isPing } from "../events/envelope.ts";
 import type { Partner, NamedPartner } from "../partners/partner.ts";
@@ -15,9 +15,24 @@ import type { PublishResult } from "../../nats/messages/publish.ts";
 import { eventHash } from "../ids.ts";
 import type { FailureOutcome } from "../settlement/outcome.ts";
 
-type FinalFailure = Exclude<Settlement, { readonly kind: "delivered" | "retry" }>;
+export type FinalFailure = Exclude<Settlement, { readonly kind: "delivered" | "retry" }>;
 
 const blockedPauseMs = 5_000;
+
+/** A delivery that an attempt has settled, with the event as its producer sent it. */
+export interface SettledBody {
+  readonly delivery: DeliveryRecord;
+  readonly partner: NamedPartner;
+  readonly body: Uint8Array;
+}
+
+/** A dead letter that is to be stored. */
+export interface EndToStore {
+  readonly deadLetter: DeadLetterToStore;
+  readonly state: DeadLetterState;
+  /** Called once if it is new. */
+  readonly onNew?: () => void;
+}
 
 /** A delivery that ends before its next attempt. */
 interface UnsentDelivery {
@@ -53,18 +68,29 @@ export async function applySettlement(
   settlement: Settlement,
 ): Promise<void> {
   const { delivery } = work;
-  await context.onSettled({ delivery, partner, settlement });
-  if (settlementRow(settlement).disablesPartner) {
-    await context.disabled.mark(partner, context.now(), context.ending);
-    lane.disable(partner);
-  }
+  await reportSettled(context, { delivery, partner, settlement }, lane);
   if (settlement.kind === "retry") {
     await lane.prepareRetries();
     await storeNext(context, work, partner, settlement.atMs);
-  } else if (settlement.kind !== "delivered" && !isPing(delivery.type))
-    await storeAsDeadLetter(context, work, partner, lane, settlement);
+  } else if (settlement.kind !== "delivered") {
+    const { attempts } = await readStoredState(context, delivery, partner);
+    const ended = endedDelivery(context, { delivery, partner, body: work.message.data }, attempts, settlement);
+    if (ended !== undefined) await storeDeadLetter(context, ended, lane);
+  }
   // The acknowledgement needs no response: a message that is redelivered finds its record and ends here again.
   work.message.ack();
+}
+
+/** Reports a settlement, and marks a partner that a 410 disables. @throws NoReplyError when the process ends */
+export async function reportSettled(
+  context: DeliveryContext,
+  { delivery, partner, settlement }: SettledDelivery & { readonly partner: Partner },
+  lane: Pick<LaneControl, "disable">,
+): Promise<void> {
+  await context.onSettled({ delivery, partner, settlement });
+  if (!settlementRow(settlement).disablesPartner) return;
+  await context.disabled.mark(partner, context.now(), context.ending);
+  lane.disable(partner);
 }
 
 /** Stores the next attempt, unless the delivery has gone on. */
@@ -93,36 +119,31 @@ async function hasGoneOn(context: DeliveryContext, partner: Partner, delivery: D
   );
 }
 
-async function storeAsDeadLetter(
+/** The dead letter of a delivery that an attempt has ended; undefined for a ping, which leaves only its record. */
+export function endedDelivery(
   context: DeliveryContext,
-  work: Work,
-  partner: Partner,
-  lane: LaneControl,
+  { delivery, partner, body }: SettledBody,
+  attempts: readonly AttemptRecord[],
   settlement: FinalFailure,
-): Promise<void> {
-  const { delivery, message } = work;
+): EndToStore | undefined {
+  if (isPing(delivery.type)) return undefined;
   const { reason } = settlement;
   const { deadLetter: state } = settlementTable[settlement.kind];
-  const { attempts } = await readStoredState(context, delivery, partner);
-  const body = message.data;
-  const ended = deadLetterOf({ delivery, partner, state, reason, endedAtMs: context.now(), attempts, body });
-  await storeDeadLetter(context, { deadLetter: ended, state }, lane, () =>
-    context.partnerMetrics.ended(partner.label, delivery, settlement, context.now()),
-  );
+  const deadLetter = deadLetterOf({ delivery, partner, state, reason, endedAtMs: context.now(), attempts, body });
+  const onNew = (): void => context.partnerMetrics.ended(partner.label, delivery, settlement, context.now());
+  return { deadLetter, state, onNew };
 }
 
 /**
  * Stores a dead letter and retries without limit. While the stream rejects it, the pulls of the partner stop; nothing
  * is sent again.
  *
- * @param onNew called once if it is new
  * @throws NoReplyError when the process must end first
  */
 export async function storeDeadLetter(
   context: DeliveryContext,
-  { deadLetter, state }: { readonly deadLetter: DeadLetterToStore; readonly state: DeadLetterState },
+  { deadLetter, state, onNew }: EndToStore,
   lane: Pick<LaneControl, "block">,
-  onNew?: () => void,
 ): Promise<void> {
   const store = () => appendDeadLetter(context, deadLetter, state, onNew);
   let result = await store();
@@ -204,7 +225,8 @@ export async function endUnsent(
   };
   const hasDeadLetter = !isPing(delivery.type);
   if (hasDeadLetter) {
-    const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetterOf(ended);
+    const usual = deadLetterOf(ended);
+    const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(usual, ended) : usual;
     const count = (): void => context.partnerMetrics.ended(partner.label, delivery, settlement, endedAtMs);
     const result = await appendDeadLetter(context, toStore, "dead", count);
     if (result.kind === "rejected") return undefined;

@@ -3,7 +3,13 @@ import type { MadeAttempt } from "../records/attempt-records.ts";
 import type { FailureOutcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { Settlement } from "../settlement/settle.ts";
-import { applySettlement } from "./apply-settlement.ts";
+import {
+  appendDeadLetter,
+  applySettlement,
+  endedDelivery,
+  reportSettled,
+  type FinalFailure,
+} from "./apply-settlement.ts";
 import { attemptOnce, type AttemptSource, type DeliveryToAttempt } from "./attempt-once.ts";
 import { concludeAttempt } from "./conclude-attempt.ts";
 import type { DeliveryContext, HeldEvent, LaneControl, Work } from "./delivery-context.ts";
@@ -43,10 +49,10 @@ export async function deliver(
 }
 
 /**
- * Makes the first attempt of a delivery that is not stored. A success ends the delivery. After any other attempt the
- * caller stores the delivery, and its worker applies the recorded settlement.
+ * Makes the first attempt of a delivery that is not stored. An attempt without a retry ends the delivery. Otherwise, or
+ * while its dead letter is rejected, the caller stores the delivery, and its worker applies the recorded settlement.
  *
- * @returns whether the event is delivered
+ * @returns whether the delivery has ended
  * @throws NoReplyError when the process must end first
  */
 export async function deliverDirectly(
@@ -55,15 +61,36 @@ export async function deliverDirectly(
   { body, isHeld }: HeldEvent,
   lane: LaneControl,
 ): Promise<boolean> {
-  let isDelivered = false;
+  let hasEnded = false;
   const apply = async ({ delivery, partner, settlement }: MadeAttempt): Promise<void> => {
-    if (settlement.kind !== "delivered") return;
+    if (settlement.kind !== "delivered") {
+      // Without the event, another router has stored the delivery by now.
+      if (settlement.kind !== "retry" && isHeld())
+        hasEnded = await endDirectly(context, { delivery, partner, settlement }, body, lane);
+      return;
+    }
     await context.onSettled({ delivery, partner, settlement });
-    isDelivered = true;
+    hasEnded = true;
   };
   const holding = () => (isHeld() ? "held" : "lost");
   await attemptOnce(context, attempt, { body, isDirect: true, holding, apply }, lane);
-  return isDelivered;
+  return hasEnded;
+}
+
+/** Stores the dead letter of a delivery that is not stored. Returns false while it is rejected. @throws NoReplyError */
+async function endDirectly(
+  context: DeliveryContext,
+  made: Pick<MadeAttempt, "delivery" | "partner"> & { readonly settlement: FinalFailure },
+  body: Uint8Array,
+  lane: LaneControl,
+): Promise<boolean> {
+  await reportSettled(context, made, lane);
+  // A router that gets the event again stores this step, whose dead letter has the same id.
+  const delivery = { ...made.delivery, hop: 1 };
+  const { attempts } = await readStoredState(context, delivery, made.partner);
+  const ended = endedDelivery(context, { ...made, delivery, body }, attempts, made.settlement);
+  if (ended === undefined) return true;
+  return (await appendDeadLetter(context, ended.deadLetter, ended.state, ended.onNew)).kind !== "rejected";
 }
 
 /** The source of an attempt by the latest delivery of a message. */

@@ -2,8 +2,15 @@ import { pendingPlaces } from "../../nats/streams/deliveries-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { retryUntilReply } from "../../nats/connection/retry-until-reply.ts";
 import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
-import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
-import { appendDeadLetter, endUnsent, type UnsentReason } from "../delivery/apply-settlement.ts";
+import { removedPartnerDeadLetter, unreadableDeadLetter } from "../records/dead-letter-record.ts";
+import {
+  appendDeadLetter,
+  endUnsent,
+  endedDelivery,
+  type EndToStore,
+  type FinalFailure,
+  type UnsentReason,
+} from "../delivery/apply-settlement.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { isLater, nextAttempt, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { NamedPartner } from "../partners/partner.ts";
@@ -138,18 +145,35 @@ async function endDelivery(
   });
   const before = attempts.filter(({ did }) => did === delivery.did);
   const since = before.filter((record) => !isLater(delivery, record));
-  if (since.some((record) => isOver(record) || isLater(record, delivery))) {
-    // The delivery ended or has a later step; this message is a leftover of an earlier one.
-    return "ended";
-  }
+  const over = since.find(isOver);
+  // The delivery succeeded or has a later step; this message is a leftover of an earlier one.
+  if (over?.settlement.kind === "delivered" || since.some((record) => isLater(record, delivery))) return "ended";
   // Another pod may have made the attempt while this process stood still.
   if (!end.isValid()) return "kept";
-  const step = since.length > 0 ? nextAttempt(delivery) : delivery;
   const { partner } = end;
+  // A worker that ended early, or whose partner may not be sent to since, has not settled its attempt.
+  if (over !== undefined) {
+    const ended = endedDelivery(context, { delivery, partner, body }, before, over.settlement as FinalFailure);
+    return ended === undefined || (await storeMissing(context, end, delivery, ended)) ? "ended" : "refused";
+  }
+  const step = since.length > 0 ? nextAttempt(delivery) : delivery;
   const settlement = await endUnsent(context, { delivery: step, partner, body, before }, end);
   if (settlement === undefined) return "refused";
   await context.onSettled({ delivery: step, partner, settlement });
   return "ended";
+}
+
+/** Stores the dead letter of a recorded attempt unless there is one. Returns false while it is rejected. */
+async function storeMissing(
+  context: DeliveryContext,
+  { partner, reason }: PendingEnd,
+  delivery: DeliveryRecord,
+  { deadLetter: usual, state, onNew }: EndToStore,
+): Promise<boolean> {
+  const deadLetter = reason === "partner_removed" ? removedPartnerDeadLetter(usual, { delivery, partner }) : usual;
+  const { partner: key, did } = deadLetter;
+  const stored = await retryUntilReply(() => context.deadLetters.of(key, did), { signal: context.ending });
+  return stored.length > 0 || (await appendDeadLetter(context, deadLetter, state, onNew)).kind !== "rejected";
 }
 
 function isOver({ settlement }: AttemptRecord): boolean {

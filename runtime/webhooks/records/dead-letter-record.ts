@@ -108,12 +108,11 @@ export function parseDeadLetterHead({ subject, seq, storedAtMs, headers }: Messa
  * Builds the message of a dead letter of a partner that is no longer configured. Its key is a hash of the partner's
  * name, so the next partner of that name finds it under any uid.
  */
-export function removedPartnerDeadLetter(ended: EndedDelivery): DeadLetterToStore {
-  const {
-    delivery: { tenant, eventId },
-    partner: { label },
-  } = ended;
-  return { ...deadLetterOf(ended), partner: partnerKey(label), did: deliveryId(tenant, eventId, label) };
+export function removedPartnerDeadLetter(
+  usual: DeadLetterToStore,
+  { delivery: { tenant, eventId }, partner: { label } }: Pick<EndedDelivery, "delivery" | "partner">,
+): DeadLetterToStore {
+  return { ...usual, partner: partnerKey(label), did: deliveryId(tenant, eventId, label) };
 }
 
 /** Parses a dead letter; undefined for that of an unreadable message. */

@@ -92,7 +92,7 @@ export class DirectAttempts {
     return this.#isConfirmed && this.#isHealthy && !isSlow && !isFull && this.#deps.shared.ownership.isNamed(key);
   }
 
-  /** Makes an attempt; resolves with whether it has delivered the event. */
+  /** Makes an attempt; resolves with whether the delivery has ended. */
   async run(attempt: DeliveryToAttempt, deliver: () => Promise<boolean>): Promise<boolean> {
     const { direct, directSlots } = this.#deps.shared;
     const { did, partner } = attempt.delivery;

@@ -167,7 +167,7 @@ export class LaneWorker {
     return this.#counted(async () => (await deliver(this.#context, work, partner, control)) === "done");
   }
 
-  /** Makes the first attempt of a delivery that is not stored; resolves with whether the event is delivered. */
+  /** Makes the first attempt of a delivery that is not stored; resolves with whether it has ended. */
   attemptDirectly(attempt: DeliveryToAttempt, event: HeldEvent, control: LaneControl): Promise<boolean> {
     return this.#counted(() => deliverDirectly(this.#context, attempt, event, control));
   }

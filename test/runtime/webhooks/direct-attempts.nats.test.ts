@@ -36,14 +36,14 @@ interface Case extends EngineCase {
   readonly slow: string;
   /** Deliveries that were stored before it. */
   readonly storedBefore: number;
-  /** Answers its first attempt. */
+  /** Answers its first attempt, and those of other events like it. */
   readonly release: (answer: PartnerAnswer) => void;
   /** The delivery of an event to the partner `one`. */
   readonly delivery: (eventId: string) => Promise<unknown>;
 }
 
 /** An engine that makes first attempts straight from events, with one under way. */
-async function caseOf(overrides: PartnerOverrides = {}, podId?: string): Promise<Case> {
+async function caseOf(overrides: PartnerOverrides = {}, podId?: string, count = 1): Promise<Case> {
   const held = new Map<string, (answer: PartnerAnswer) => void>();
   const release = (id: string, answer: PartnerAnswer = {}): void => held.get(id)?.(answer);
   const answer = ({ eventId, attempt }: ReceivedDelivery): PartnerAnswer | Promise<PartnerAnswer> =>
@@ -55,13 +55,15 @@ async function caseOf(overrides: PartnerOverrides = {}, podId?: string): Promise
   const engine = await engineCase(server.url, context, config, { registry, ...removedAtOnce, ...named });
   onTestFinished(() => [...held.keys()].forEach((id) => release(id)));
   const produce = (id: string) => engine.ingest(eventBytes(id));
-  const [slow = ""] = await sendDirectly({ ...engine, partner, produce }, 1, release);
+  const sent = await sendDirectly({ ...engine, partner, produce }, count, release);
+  const [slow = ""] = sent;
   const delivery = async (eventId: string): Promise<unknown> =>
     (await engine.engine.history.event(eventId, ["*"]))?.deliveries.find(
       ({ partner: label }) => label === "default/one",
     );
   const storedBefore = await storedDeliveries(engine.nats, engine.prefix);
-  return { ...engine, config, partner, registry, slow, storedBefore, release: (one) => release(slow, one), delivery };
+  const releaseAll = (one: PartnerAnswer): void => sent.forEach((id) => release(id, one));
+  return { ...engine, config, partner, registry, slow, storedBefore, release: releaseAll, delivery };
 }
 
 describe("an attempt straight from an event", () => {
@@ -98,6 +100,17 @@ describe("an attempt straight from an event", () => {
     expect(await it.delivery(it.slow)).toMatchObject({ state: "rejected", reason: "status_410" });
     const letters = (await it.nats.manager.streams.info(it.layout.streams.deadLetters)).state.messages;
     expect(letters).toBe(1);
+  });
+
+  test("leaves its dead letter though the partner is disabled by another one", async () => {
+    const it = await caseOf({}, undefined, 3);
+    it.release({ status: 410 });
+    const letters = async (): Promise<number> =>
+      (await it.nats.manager.streams.info(it.layout.streams.deadLetters)).state.messages;
+    await waitFor(async () => (await letters()) === 3, { timeoutMs, what: "the dead letters" });
+    await untilEmpty(it, timeoutMs);
+    expect(await it.engine.disabledPartners.list()).toHaveLength(1);
+    expect(await storedDeliveries(it.nats, it.prefix)).toBe(it.storedBefore);
   });
 
   test("that fails after its partner was removed ends with that reason", async () => {
