@@ -10,7 +10,7 @@ export interface PointWriter {
   points(values: Float64Array, times: TimesOf, moved: MovedPoints | undefined): UnfinishedPoints;
   /** Writes the bounds of the present points as JSON: `[1,2.5],[3,null],…`. */
   bounds(values: Float64Array, bounds: ErrorBounds, moved: MovedPoints | undefined): UnfinishedPoints;
-  /** The written bytes, not copied. */
+  /** The written bytes, in a buffer that is hardly larger: whoever keeps them keeps all of it. */
   bytes(): Uint8Array;
 }
 
@@ -28,6 +28,10 @@ export interface WrittenTimes {
 export type TimesOf = (span: Span) => WrittenTimes;
 
 const growth = 1.25;
+/** The share of a buffer that may be left over. */
+const unwrittenMax = 1 / 16;
+/** Points between two checks of the room, which take the longest numbers: few, so that hardly any room is left over. */
+const pointsAtOnce = 16;
 /** Longest number of JSON: sign, 17 digits, point, exponent. */
 const numberBytesMax = 32;
 /** Longest bounds with their brackets and commas. */
@@ -54,12 +58,12 @@ export function writeTimes(times: readonly string[]): WrittenTimes {
 
 /** Creates an empty writer. @param bytesExpected estimated size of the response */
 export function createPointWriter(bytesExpected: number): PointWriter {
-  let buffer = Buffer.allocUnsafe(bytesExpected);
+  // Not of the pool: a small body that is kept would keep all 64 KB of it.
+  let buffer = Buffer.allocUnsafeSlow(bytesExpected);
   let at = 0;
   const make = (room: number): Buffer => {
     if (at + room > buffer.length) {
-      // Grows little, since the response keeps the whole buffer.
-      const larger = Buffer.allocUnsafe(Math.max(at + room, Math.ceil(buffer.length * growth)));
+      const larger = Buffer.allocUnsafeSlow(Math.max(at + room, Math.ceil(buffer.length * growth)));
       buffer.copy(larger, 0, 0, at);
       buffer = larger;
     }
@@ -92,8 +96,13 @@ export function createPointWriter(bytesExpected: number): PointWriter {
     points(values, times, moved) {
       return list(values.length, moved, (span, target) => {
         const written = times(span);
-        const room = (span.end - span.begin) * (written.length + numberBytesMax + 1);
-        return writePoints(values, span, written, { ...target, buffer: make(room) });
+        const pointBytesMax = written.length + numberBytesMax + 1;
+        for (let begin = span.begin; begin < span.end; begin += pointsAtOnce) {
+          const own = { begin, end: Math.min(span.end, begin + pointsAtOnce) };
+          const room = make(pointsAtOnce * pointBytesMax);
+          at = writePoints(values, own, { ...written, first: span.begin }, { ...target, at, buffer: room });
+        }
+        return at;
       });
     },
     bounds(values, bounds, moved) {
@@ -102,7 +111,12 @@ export function createPointWriter(bytesExpected: number): PointWriter {
         return writeBounds(values, bounds, span, { ...target, buffer: make(room) });
       });
     },
-    bytes: () => buffer.subarray(0, at),
+    bytes() {
+      if (buffer.length - at <= buffer.length * unwrittenMax) return buffer.subarray(0, at);
+      const exact = Buffer.allocUnsafeSlow(at);
+      buffer.copy(exact, 0, 0, at);
+      return exact;
+    },
   };
 }
 
@@ -119,14 +133,14 @@ interface ListTarget {
 function writePoints(
   values: Float64Array,
   span: Span,
-  { bytes, length }: WrittenTimes,
+  { bytes, length, first: firstTime }: WrittenTimes & { readonly first: number },
   { buffer, begin, at: first, ends }: ListTarget,
 ): number {
   let at = first;
   for (let index = span.begin; index < span.end; index += 1) {
     const value = values[index] ?? Number.NaN;
     if (!Number.isNaN(value)) {
-      const from = (index - span.begin) * length;
+      const from = (index - firstTime) * length;
       // The first point of a list has no comma before it. So few bytes are copied faster by a loop than by a call.
       for (let place = at === begin ? 1 : 0; place < length; place += 1) buffer[at++] = bytes[from + place] ?? comma;
       at = writeNumber(buffer, at, value);

@@ -13,7 +13,7 @@ interface WrittenQuery {
 }
 
 /** Estimated bytes of a point with a short number, and of a series besides its points. */
-const [pointBytes, seriesBytes] = [34, 256];
+const [pointBytes, seriesBytes] = [38, 256];
 /** Room for a new body that is a little longer than the one before. */
 const growth = 1.01;
 

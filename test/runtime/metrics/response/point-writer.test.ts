@@ -48,6 +48,21 @@ describe("points in bytes", () => {
   });
 });
 
+test("a body keeps hardly more bytes than it has, whatever was expected", () => {
+  const many = Array.from({ length: 500 }, (_, place) => formatTime(place * 60_000));
+  const values = [
+    Float64Array.from(many, (_time, place) => place / 7),
+    Float64Array.from(many, (_time, place) => place),
+  ];
+  for (const expected of [1, 256, 5_000, 20_000, 1_000_000]) {
+    const writer = createPointWriter(expected);
+    for (const own of values) writer.points(own, () => writeTimes(many), undefined);
+    const bytes = writer.bytes();
+    expect(bytes.length).toBeGreaterThan(30_000);
+    expect(bytes.buffer.byteLength).toBeLessThan(bytes.length * 1.08);
+  }
+});
+
 test("many times are written like single ones", () => {
   const time = fc.integer({ min: 0, max: 253_402_300_799_999 });
   fc.assert(
