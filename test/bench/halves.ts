@@ -5,7 +5,7 @@ import { facade, rules } from "./metrics/facade.ts";
 import { queryMemory } from "./metrics/memory.ts";
 import { fairness } from "./metrics/fairness.ts";
 import { herd, miss, step, week } from "./metrics/reads.ts";
-import { hot, hotPods, panels, resident as residentAfterReads } from "./metrics/repeats.ts";
+import { hot, hotPods, panels, resident as residentAfterReads, residentOne } from "./metrics/repeats.ts";
 import { openMetrics, type MetricsStage } from "./metrics/stage.ts";
 import { sweepMetrics, sweepPoints } from "./metrics/sweeps.ts";
 import { operator } from "./operator/operator.ts";
@@ -67,6 +67,7 @@ const metrics: Half<MetricsStage> = {
     week,
     bulk,
     "metrics-resident": residentAfterReads,
+    "metrics-resident-one": residentOne,
     "hot-pods": hotPods,
     "query-memory": queryMemory,
     "sweep-points": sweepPoints,

@@ -4,7 +4,8 @@ import type { Measured } from "../harness/figures.ts";
 import { makeSite } from "../harness/program.ts";
 import { startBareServer } from "../load/children.ts";
 import { endMs } from "./long-store.ts";
-import { panelPath, writeMetrics } from "./requests.ts";
+import { herd, miss, step } from "./reads.ts";
+import { coldPanels, panelPath, writeMetrics } from "./requests.ts";
 import { ask, type Asker, type MetricsStage } from "./stage.ts";
 
 const hotSeconds = 4;
@@ -102,10 +103,28 @@ export async function hotPods(stage: MetricsStage, bench: Bench): Promise<readon
 }
 
 export async function resident({ subject }: MetricsStage, { pods }: Bench): Promise<readonly Measured[]> {
+  return residentOf(subject, `after the parts of metrics that ran, ${pods} pods`);
+}
+
+/** One program with its nats-server, after the same reads. */
+export async function residentOne(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
+  const site = await makeSite(bench.program);
+  await writeMetrics(site, stage.store.url);
+  const subject = await startProgram(site, 1);
+  const tokens = await Promise.all(stage.tokens.map((_, place) => site.token(`bench-${place}`)));
+  const cold = [...coldPanels(stage.size.gaugeTenants, stage.size.days)];
+  const own = { ...stage, subject, site, tokens, cold };
+  for (const part of [step, miss, herd]) await part(own, { ...bench, pods: 1 });
+  const found = residentOf(subject, "of one program after step, miss and herd");
+  await subject.stop();
+  await site.remove();
+  return found;
+}
+
+function residentOf(subject: MetricsStage["subject"], after: string): readonly Measured[] {
   const { largest, all, nats } = subject.resident();
-  const after = `after the parts of metrics that ran, ${pods} pods`;
   return [
-    { name: `resident ${after}: the largest process`, unit: "MiB", values: [largest], bar: { atMost: 300 } },
+    { name: `resident ${after}: the largest process`, unit: "MiB", values: [largest], bar: { atMost: 250 } },
     { name: `resident ${after}: all of them`, unit: "MiB", values: [all], note: `nats-server ${nats.toFixed(0)} MiB` },
   ];
 }
