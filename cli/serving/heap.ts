@@ -38,8 +38,12 @@ interface Restart {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Environment of the C library, which reads it before `main`. A value of the user stays. */
-const allocator = { MALLOC_ARENA_MAX: "2" };
+/**
+ * Environment of the C library, which reads it before `main`. A value of the user stays. Bytes above the threshold go
+ * back to the system once they are freed; without one, the library raises it with each of them, and keeps what is freed
+ * between what is not. The threshold is above the 64 KiB that Node allocates for each read of a socket.
+ */
+const allocator = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "66000" };
 const heapBound = /--max[-_](?:old[-_]space|heap)[-_]size/u;
 
 /**

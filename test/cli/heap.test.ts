@@ -46,12 +46,13 @@ describe("the start that replaces a running one", () => {
     expect(restartOf(start, plan)).toEqual({
       path: "/n/node",
       args: ["/n/node", "--cpu-prof", "--max-old-space-size=307", "/h.js", "run", "x"],
-      env: { MALLOC_ARENA_MAX: "2", A: "1" },
+      env: { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "66000", A: "1" },
     });
   });
 
   test("leaves the allocator to the user who sets it", () => {
-    expect(restartOf({ ...start, env: { MALLOC_ARENA_MAX: "8" } }, plan)?.env).toEqual({ MALLOC_ARENA_MAX: "8" });
+    const env = { MALLOC_ARENA_MAX: "8", MALLOC_MMAP_THRESHOLD_: "131072" };
+    expect(restartOf({ ...start, env }, plan)?.env).toEqual(env);
   });
 
   test.each([
