@@ -1,5 +1,5 @@
 // Results of calls by key: those that are kept, and those that callers still wait for.
-import { untilAborted } from "./clock.ts";
+import { backgroundClock, type Clock, untilAborted } from "./clock.ts";
 
 interface Entry<V> {
   readonly value: V;
@@ -11,8 +11,18 @@ interface Used<K, V> {
   readonly key: K;
   readonly value: V;
   readonly weight: number;
+  /** Time of the last use, on the clock of the map. */
+  atMs: number;
   older: Used<K, V> | undefined;
   newer: Used<K, V> | undefined;
+}
+
+/** When a {@link BoundedMap} removes values that nobody uses. */
+interface UnusedValues {
+  /** Time after their last use, in milliseconds. */
+  readonly unusedMs: number;
+  /** @default backgroundClock */
+  readonly clock?: Pick<Clock, "nowMs" | "after">;
 }
 
 /**
@@ -28,15 +38,19 @@ export class BoundedMap<K, V> {
   #newest: Used<K, V> | undefined;
   readonly #weightMax: number;
   readonly #weigh: (value: V) => number;
+  readonly #unused: Required<UnusedValues> | undefined;
+  #isWaiting = false;
   #weight = 0;
 
   /**
    * @param weightMax greatest weight of all values together
    * @param weigh called once for each stored value. @default 1, so that `weightMax` counts entries
+   * @param unused when values are removed that were neither set nor used. @default never
    */
-  constructor(weightMax: number, weigh: (value: V) => number = () => 1) {
+  constructor(weightMax: number, weigh: (value: V) => number = () => 1, unused?: UnusedValues) {
     this.#weightMax = weightMax;
     this.#weigh = weigh;
+    this.#unused = unused && { clock: backgroundClock, ...unused };
   }
 
   /** The weight of all values together. */
@@ -52,7 +66,7 @@ export class BoundedMap<K, V> {
   /** The value of a key. It counts as used most recently. */
   use(key: K): V | undefined {
     const used = this.#entries.get(key);
-    if (used !== undefined && used !== this.#newest) {
+    if (used !== undefined) {
       this.#unlink(used);
       this.#append(used);
     }
@@ -64,11 +78,12 @@ export class BoundedMap<K, V> {
     this.delete(key);
     const weight = this.#weigh(value);
     if (weight > this.#weightMax) return;
-    const used: Used<K, V> = { key, value, weight, older: undefined, newer: undefined };
+    const used: Used<K, V> = { key, value, weight, atMs: 0, older: undefined, newer: undefined };
     this.#entries.set(key, used);
     this.#append(used);
     this.#weight += weight;
     while (this.#weight > this.#weightMax && this.#oldest !== undefined) this.delete(this.#oldest.key);
+    if (!this.#isWaiting) this.#removeUnused();
   }
 
   delete(key: K): void {
@@ -79,7 +94,19 @@ export class BoundedMap<K, V> {
     this.#weight -= used.weight;
   }
 
+  /** Removes values that are unused for too long, and waits for the next one. */
+  #removeUnused(): void {
+    if (this.#unused === undefined) return;
+    const { unusedMs, clock } = this.#unused;
+    const endMs = clock.nowMs() - unusedMs;
+    while (this.#oldest !== undefined && this.#oldest.atMs <= endMs) this.delete(this.#oldest.key);
+    this.#isWaiting = this.#oldest !== undefined;
+    if (this.#oldest === undefined) return;
+    clock.after(Math.max(1, this.#oldest.atMs - endMs), () => this.#removeUnused());
+  }
+
   #append(used: Used<K, V>): void {
+    if (this.#unused !== undefined) used.atMs = this.#unused.clock.nowMs();
     used.older = this.#newest;
     used.newer = undefined;
     if (this.#newest === undefined) this.#oldest = used;

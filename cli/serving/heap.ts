@@ -95,21 +95,23 @@ const [grownBytesMin, grownBytesSoon] = [16 * mebibyteBytes, 64 * mebibyteBytes]
 /**
  * Returns memory to the system when the process is idle and its heap has grown since the last time. V8 frees garbage
  * when the heap grows: without this, an idle process keeps the garbage of its start or of its last load, and a young
- * generation of full size. See docs/decisions/0278-an-idle-process-returns-memory.md.
+ * generation of full size. It does so once more after the rest, when what caches held has expired. See
+ * docs/decisions/0278-an-idle-process-returns-memory.md.
  *
  * @returns stops it
  */
 export function trimWhenIdle(heap: IdleHeap = ownHeap(), clock: Pick<Clock, "after"> = backgroundClock): () => void {
-  let [idleChecks, rest, trimmedBytes] = [0, 0, 0];
+  let [idleChecks, rest, trimmedBytes, isLast] = [0, 0, 0, true];
   let cancel: () => void;
   const check = (): void => {
     cancel = clock.after(checkMs, check);
     idleChecks = heap.busyShare() <= idleShareMax ? idleChecks + 1 : 0;
     rest = Math.max(0, rest - 1);
-    const leastBytes = trimmedBytes + (rest > 0 ? grownBytesSoon : grownBytesMin);
-    if (idleChecks < idleChecksMin || heap.bytes() < leastBytes) return;
+    const hasGrown = heap.bytes() >= trimmedBytes + (rest > 0 ? grownBytesSoon : grownBytesMin);
+    const mayHaveExpired = !isLast && rest === 0;
+    if (idleChecks < idleChecksMin || !(hasGrown || mayHaveExpired)) return;
     heap.trim();
-    [rest, trimmedBytes] = [restChecks, heap.bytes()];
+    [rest, trimmedBytes, isLast] = [restChecks, heap.bytes(), !hasGrown];
   };
   cancel = clock.after(checkMs, check);
   return () => cancel();

@@ -108,8 +108,12 @@ describe("an idle process", () => {
     expect(trimsAfter([load, load, load, idle, load, idle, idle, idle])).toEqual([6]);
     const quiet = Array.from({ length: 62 }, () => idle);
     expect(trimsAfter([idle, idle, load, load, ...quiet])).toEqual([1, 61]);
-    expect(trimsAfter([idle, idle, [0.4, 15], ...quiet])).toEqual([1]);
     expect(trimsAfter([idle, idle, [0.4, 65], idle, idle])).toEqual([1, 4]);
+  });
+
+  test("returns what has expired meanwhile once more, five minutes later", () => {
+    const quiet = Array.from({ length: 200 }, () => idle);
+    expect(trimsAfter([idle, idle, [0.4, 15], ...quiet])).toEqual([1, 61]);
   });
 
   test("has a small young generation and heap afterwards", async () => {

@@ -46,6 +46,9 @@ interface RepeatRequestsOptions extends EndNotes {
 /** Approximate memory of one stored request besides the bytes of its response. */
 const entryBytes = 4_096;
 
+/** Time after which an unused response is removed: longer than any response may be repeated. */
+const entryMsMax = 300_000;
+
 /** Most bytes of the body of a stored request. */
 const bodyBytesMax = 8_192;
 
@@ -67,7 +70,9 @@ interface Common {
 /** Creates an empty store. */
 export function createRepeatRequests(options: RepeatRequestsOptions): RepeatRequests {
   const { isStill, readCertificate, now, bytesMax, isEnding } = options;
-  const kept = new BoundedMap<string, Entry>(bytesMax, ({ bytes }) => bytes.length + entryBytes);
+  const kept = new BoundedMap<string, Entry>(bytesMax, ({ bytes }) => bytes.length + entryBytes, {
+    unusedMs: entryMsMax,
+  });
   // The heads of stored requests with a body: the body of any other request is left to the full path.
   const heads = new BoundedMap<string, true>(Math.floor(bytesMax / entryBytes), () => 1);
   let isOver = isStill === undefined;

@@ -156,7 +156,7 @@ function endOf({ startMs, stepMs, count }: PointGrid): number {
 }
 
 /** Age at which no reader accepts points. Source: seed "Operational Metrics API" §8, "Distributed cache". */
-const ageMsMax = 300_000;
+export const ageMsMax = 300_000;
 /**
  * Most extents of one query: the days of a window that is read by the day, such as the history of a quarter, and the
  * ends that a sliding window adds before the first ones expire.
@@ -182,7 +182,7 @@ interface CachedEntry {
 
 /** Creates an empty cache. */
 export function createRangeCache(bytesMax: number): RangeCache {
-  const entries = new BoundedMap<string, readonly CachedEntry[]>(bytesMax, weight);
+  const entries = new BoundedMap<string, readonly CachedEntry[]>(bytesMax, weight, { unusedMs: ageMsMax });
   return {
     extents<Series>(key: string) {
       // The key holds the kind of series.

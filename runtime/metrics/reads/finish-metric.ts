@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../../limits/bounded-map.ts";
+import { ageMsMax } from "../cache/extents.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import { listNames } from "../authorization/access.ts";
 import type { MissingPart } from "../merge/merge-scalars.ts";
@@ -153,7 +154,7 @@ export interface FinishedMetrics {
 
 /** Creates an empty store. @param bytesMax bound on all finished metrics */
 export function createFinishedMetrics(bytesMax: number): FinishedMetrics {
-  const create = () => new BoundedMap<string, readonly FinishedMetric[]>(bytesMax, bytesOf);
+  const create = () => new BoundedMap<string, readonly FinishedMetric[]>(bytesMax, bytesOf, { unusedMs: ageMsMax });
   let windows = create();
   // Numbers instead of the reads themselves, so that no finished metric holds the points of its stores.
   const numbers = new WeakMap<object, number>();

@@ -2,7 +2,7 @@ import { BoundedMap } from "../../../limits/bounded-map.ts";
 import { untilAborted } from "../../../limits/clock.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import type { Caller } from "../authorization/access.ts";
-import { type Lifetimes, lifetimesOf, type OldestReads } from "../cache/extents.ts";
+import { ageMsMax, type Lifetimes, lifetimesOf, type OldestReads } from "../cache/extents.ts";
 import type { PointCounts } from "../cache/read-cache.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
@@ -174,7 +174,7 @@ function endOf({ isSettled, madeAtMs, oldest }: LifetimeOf, lifetimes: Lifetimes
 
 /** Creates an empty cache. @param bytesMax bound on all responses, by their estimates */
 export function createResponseCache(bytesMax: number): ResponseCache {
-  const responses = new BoundedMap<string, CachedResponse>(bytesMax, ({ bytes }) => bytes);
+  const responses = new BoundedMap<string, CachedResponse>(bytesMax, ({ bytes }) => bytes, { unusedMs: ageMsMax });
   return {
     find(key, lifetimes, nowMs) {
       const found = responses.get(key);

@@ -1,7 +1,5 @@
 import type { ErrorBounds } from "../merge/quantile.ts";
 import type { MovedPoints, Span, WrittenPoints } from "../reads/moved-window.ts";
-import { formatTimes } from "../request/time.ts";
-import { pointTimes, type ResolvedWindow } from "../request/window.ts";
 
 /** Writes the bytes of one response into a buffer that grows. */
 export interface PointWriter {
@@ -37,18 +35,6 @@ const numberBytesMax = 32;
 /** Longest bounds with their brackets and commas. */
 const boundsBytesMax = 2 * numberBytesMax + 4;
 const [comma, minus, point, zero, open, close] = [0x2c, 0x2d, 0x2e, 0x30, 0x5b, 0x5d];
-
-/** Writes the times of each span once for all series. */
-export function timesOf(window: ResolvedWindow): TimesOf {
-  const known = new Map<string, ReturnType<TimesOf>>();
-  const all = pointTimes(window);
-  return ({ begin, end }: Span) => {
-    const key = `${begin} ${end}`;
-    const written = known.get(key) ?? writeTimes(formatTimes(all.slice(begin, end)));
-    known.set(key, written);
-    return written;
-  };
-}
 
 /** Writes `,["2026-01-01T00:00:00.000Z",` of each time. */
 export function writeTimes(times: readonly string[]): WrittenTimes {

@@ -1,8 +1,16 @@
 import type { TimeSlices } from "../../../limits/clock.ts";
 import { changeOf } from "../reads/compare-windows.ts";
+import type { Span } from "../reads/moved-window.ts";
 import type { ResultSeries } from "../reads/run-plan.ts";
-import { pointCount, type ResolvedWindow } from "../request/window.ts";
-import { createPointWriter, type PointWriter, timesOf, type TimesOf, type UnfinishedPoints } from "./point-writer.ts";
+import { formatTimes } from "../request/time.ts";
+import { pointCount, pointTimes, type ResolvedWindow } from "../request/window.ts";
+import {
+  createPointWriter,
+  type PointWriter,
+  type TimesOf,
+  type UnfinishedPoints,
+  writeTimes,
+} from "./point-writer.ts";
 
 /** The body of a query. */
 interface WrittenQuery {
@@ -43,6 +51,18 @@ function bytesExpected({ page, window }: WrittenQuery): number {
   const earlier = page[0]?.text.moved?.written.points.body.length ?? 0;
   const own = page.length * (pointCount(window) * pointBytes + seriesBytes);
   return Math.ceil(Math.max(earlier * growth, own)) + seriesBytes;
+}
+
+/** Writes the times of each span once for all series. */
+function timesOf(window: ResolvedWindow): TimesOf {
+  const known = new Map<string, ReturnType<TimesOf>>();
+  const all = pointTimes(window);
+  return ({ begin, end }: Span) => {
+    const key = `${begin} ${end}`;
+    const written = known.get(key) ?? writeTimes(formatTimes(all.slice(begin, end)));
+    known.set(key, written);
+    return written;
+  };
 }
 
 /** Writes one series in each step. */
