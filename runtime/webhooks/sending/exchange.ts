@@ -35,7 +35,7 @@ interface ExchangeOptions {
 }
 
 /**
- * One request and its response. It settles exactly once. It settles with a response when the head is known and the body
+ * One request and its response. It settles exactly once. It settles with a response when the status is known and the body
  * ended, became too long or was cut; otherwise with a failure. A known status always counts, since a partner that
  * answered 2xx has the event.
  */
@@ -138,9 +138,13 @@ export class Exchange implements ConnectionUser {
     return this.#connectionTrace.isConnecting ? "connect_timeout" : "timeout";
   }
 
-  /** Settles with the response or else the failure; closes the connection unless the whole body was read. */
+  /**
+   * Settles with the response or else the failure; closes the connection unless the whole body was read. A status that
+   * was read counts, also if its head has not ended.
+   */
   #finish(reason: FailureReason, detail: string): void {
     if (this.#isSettled) return;
+    if (this.#head === undefined) this.#connection?.cutHead("the head did not end within the attempt");
     this.#isSettled = true;
     if (!this.#isWhole) this.#connection?.destroy();
     const timings = this.#timings();

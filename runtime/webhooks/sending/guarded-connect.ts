@@ -51,6 +51,15 @@ export class ConnectFault extends Error {
   }
 }
 
+/** Newest TLS sessions by server. */
+type Sessions = BoundedMap<string, TlsSession>;
+
+interface TlsSession {
+  readonly bytes: Buffer;
+  /** Expiry of the server's certificate in Unix milliseconds. A resumed session checks no certificate. */
+  readonly endsAtMs: number;
+}
+
 /** Servers whose newest TLS session is cached. */
 const sessionsMax = 256;
 /**
@@ -67,7 +76,7 @@ export const certificateAlert = /^ERR_SSL_.*ALERT_(?:.*CERTIFICATE|UNKNOWN_CA|AC
  * the same way.
  */
 export function guardedConnector(options: ConnectorOptions): Connector {
-  const sessions = new BoundedMap<string, Buffer>(sessionsMax);
+  const sessions = new BoundedMap<string, TlsSession>(sessionsMax);
   return async ({ hostname, port, protocol }, trace) => {
     trace.isConnecting = true;
     const target = { hostname: hostname.replace(/^\[|\]$/gu, ""), port, protocol };
@@ -84,7 +93,7 @@ export function guardedConnector(options: ConnectorOptions): Connector {
 
 async function open(
   options: ConnectorOptions,
-  sessions: BoundedMap<string, Buffer>,
+  sessions: Sessions,
   target: Target,
   trace: ConnectionTrace,
 ): Promise<Socket> {
@@ -157,7 +166,7 @@ function portOf(port: string, protocol: string): number {
 
 async function openTls(
   identity: TlsIdentity,
-  sessions: BoundedMap<string, Buffer>,
+  sessions: Sessions,
   { hostname, port, protocol }: Target,
   tcp: Socket,
   timeoutMs: number,
@@ -169,18 +178,22 @@ async function openTls(
   const socket = connectTls({
     socket: tcp,
     ...identity,
-    ...(session === undefined ? {} : { session }),
+    ...(session === undefined || session.endsAtMs <= Date.now() ? {} : { session: session.bytes }),
     // A name in the handshake has no trailing dot and is never an address. Source: RFC 6066 §3.
     servername: isIP(hostname) === 0 ? hostname.replace(/\.$/u, "") : "",
     host: hostname,
     ALPNProtocols: ["http/1.1"],
-  }).on("session", (next) => sessions.set(name, next));
+  }).on("session", (bytes) => sessions.set(name, { bytes, endsAtMs: certificateEndMs(socket) }));
   // The ticket may arrive with the end of the handshake, so the listener is added before.
   const ticket = new Promise<void>((resolve) => socket.once("session", () => resolve()));
   await established(socket, hostname, timeoutMs);
   trace.tlsMs = performance.now() - startedAtMs;
   if (identity.cert !== undefined && socket.getProtocol() === "TLSv1.3") await accepted(socket, hostname, ticket);
   return socket;
+}
+
+function certificateEndMs(socket: TLSSocket): number {
+  return Date.parse(socket.getPeerX509Certificate()?.validTo ?? "") || 0;
 }
 
 /** Resolves when the handshake has ended. */

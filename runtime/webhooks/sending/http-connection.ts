@@ -118,6 +118,11 @@ export class HttpConnection {
     this.#socket.write(bytes, onWritten);
   }
 
+  /** No more of the response is awaited: its status counts if it was read. The connection must then be closed. */
+  cutHead(why: string): void {
+    if (this.#handler !== undefined) this.#reader?.cutHead(why);
+  }
+
   /** Ends the connection. A request under way gets no more calls. */
   destroy(): void {
     this.#handler = undefined;

@@ -98,8 +98,12 @@ export class ResponseReader {
     if (this.#endsWithConnection) this.#end(true);
   }
 
-  /** The connection has ended within the head: a final status counts with the lines that are complete. */
-  cutHead(): void {
+  /**
+   * No more of the head is read: a final status counts with the lines that are complete.
+   *
+   * @param why completes the warning
+   */
+  cutHead(why = "the connection ended within the head (RFC 9112 §8)"): void {
     const bytes = this.#pending;
     const start = blankBytes(bytes);
     const lineEnd = bytes.indexOf(lineFeed, start);
@@ -107,12 +111,12 @@ export class ResponseReader {
     const status = statusAt(bytes, start, lineEnd);
     if (status === undefined || status.status < 200) return;
     const text = bytes.toString("latin1", lineEnd + 1, bytes.lastIndexOf(lineFeed) + 1);
-    const fault = `${lastName(text)}: the connection ended within the head (RFC 9112 §8)`;
-    this.#begin({ ...status, ...parseHeaders(linesOf(text)) }, fault);
+    this.#begin({ ...status, ...parseHeaders(linesOf(text)) }, `${lastName(text)}: ${why}`);
   }
 
   #readHead(bytes: Buffer): number | undefined {
     const start = blankBytes(bytes);
+    if (start > headBytesMax) throw new ResponseFault("too many empty lines before the status line");
     if (this.#interimBytes > 0 && !isProtocol(bytes, start)) return this.#skipBody(bytes);
     const lineEnd = bytes.indexOf(lineFeed, start);
     const status = statusAt(bytes, start, lineEnd);

@@ -8,7 +8,7 @@
  * - `tls`: the handshake failed or the certificate is not trusted.
  * - `client_certificate`: the endpoint rejected the client certificate, or requires one.
  * - `reset`: the connection ended before a response.
- * - `first_byte_timeout`: the request was sent, but the head of the response did not arrive in time.
+ * - `first_byte_timeout`: the request was sent, but the status of the response did not arrive in time.
  * - `timeout`: the time of the attempt ended before the request could be sent.
  * - `response_invalid`: the response is not HTTP/1.1, or its head is too large.
  * - `token`: the token endpoint issued no token; nothing was sent to the endpoint itself.

@@ -171,19 +171,21 @@ function fullYear(digits: string, nowMs: number): number {
  * seed "Webhook Event Delivery" §7.
  */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
-  const value = headers["retry-after"]?.trim();
-  if (value === undefined) return undefined;
-  const waitMs = secondsForm.test(value)
-    ? Math.ceil(Math.max(...value.split(",").map(Number)) * secondMs)
-    : untilDate(value, headers["date"], nowMs);
-  return waitMs === undefined ? undefined : Math.min(Math.max(waitMs, 0), retryAfterMsMax);
+  const values = headers["retry-after"]?.match(retryAfterForm) ?? [];
+  const waitsMs = values.map((value) => waitMsOf(value.trim(), headers["date"], nowMs));
+  const known = waitsMs.filter((waitMs) => waitMs !== undefined);
+  if (known.length === 0 || known.length < waitsMs.length) return undefined;
+  return Math.min(Math.max(0, ...known), retryAfterMsMax);
 }
 
-/**
- * Seconds. RFC 9110 knows whole ones only, but services with limits below a second write fractions. A gateway that adds
- * its own selectors two, of which the longer counts.
- */
-const secondsForm = /^\d+(?:\.\d+)?(?:\s*,\s*\d+(?:\.\d+)?)*$/u;
+/** One of several values, of which the longest counts: a gateway may add its own. A date has a comma behind its day. */
+const retryAfterForm = /\s*(?:[A-Z][a-z]+,)?[^,]+/gu;
+/** Seconds. RFC 9110 knows whole ones only, but services with limits below a second write fractions. */
+const secondsForm = /^\d+(?:\.\d+)?$/u;
+
+function waitMsOf(value: string, date: string | undefined, nowMs: number): number | undefined {
+  return secondsForm.test(value) ? Math.ceil(Number(value) * secondMs) : untilDate(value, date, nowMs);
+}
 
 function untilDate(text: string, date: string | undefined, nowMs: number): number | undefined {
   const atMs = parseHttpDate(text, nowMs);

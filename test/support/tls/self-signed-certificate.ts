@@ -7,7 +7,11 @@ const dayMs = 86_400_000;
  * Makes a certificate for host names and addresses, valid for a day. It is made anew in each run, so that no key
  * is ever kept.
  */
-export function selfSignedCertificate(names: readonly string[], nowMs = Date.now()): Certificate {
+export function selfSignedCertificate(
+  names: readonly string[],
+  nowMs = Date.now(),
+  notAfterMs = nowMs + dayMs,
+): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const name = { commonName: "test" };
   const fields = {
@@ -17,7 +21,7 @@ export function selfSignedCertificate(names: readonly string[], nowMs = Date.now
     publicKey,
     isAuthority: false,
     notBeforeMs: nowMs - dayMs,
-    notAfterMs: nowMs + dayMs,
+    notAfterMs,
   };
   return {
     cert: signCertificate(fields, privateKey),

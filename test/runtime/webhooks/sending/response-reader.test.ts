@@ -236,6 +236,7 @@ describe("bytes without a final status are a fault:", () => {
     ["a status below 100", "HTTP/1.1 099 OK\r\n\r\n", "not a response of HTTP/1"],
     ["a long status", "HTTP/1.1 2000 OK\r\n\r\n", "not a response of HTTP/1"],
     ["another protocol on request", "HTTP/1.1 101 X\r\nUpgrade: x\r\n\r\n", "the server switched protocols"],
+    ["empty lines without end", "\r\n".repeat(10_000), "too many empty lines before the status line"],
     ["a status line without end", `HTTP/1.1 200 ${"y".repeat(20_000)}`, "the status line is too long"],
   ])("%s", (_, text, fault) => {
     expect(readAll([Buffer.from(text, "latin1")])).toMatchObject({ fault, isWhole: false, closes: true });

@@ -212,10 +212,10 @@ describe("a partner that does not respond", () => {
     expect(outcome).toMatchObject(failure("first_byte_timeout"));
   });
 
-  test("with a complete head in time is a first_byte_timeout, even while bytes arrive", async () => {
+  test("with a complete status line in time is a first_byte_timeout, even while bytes arrive", async () => {
     const server = await serveRaw((socket) => {
-      socket.write("HTTP/1.1 200 OK\r\n");
-      const drip = setInterval(() => socket.write("X: y\r\n"), 10);
+      socket.write("HTTP/1.1 200 ");
+      const drip = setInterval(() => socket.write("x"), 10);
       socket.on("close", () => clearInterval(drip));
     });
     const outcome = await newSender().send(requestTo(at(server), { timeoutMs: 150 }));
@@ -295,6 +295,34 @@ describe("a response", () => {
     });
     const outcome = await newSender().send(requestTo(at(server), { timeoutMs: 200 }));
     expect(outcome).toMatchObject({ kind: "response", status: 200, bodyTruncated: true });
+  });
+
+  test("counts by its status when its head never ends, even while bytes arrive", async () => {
+    const server = await serveRaw((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nX-Trace-Id: t1\r\nX-");
+      const drip = setInterval(() => socket.write("x"), 10);
+      socket.on("close", () => clearInterval(drip));
+    });
+    expect(await newSender().send(requestTo(at(server), { timeoutMs: 200 }))).toMatchObject({
+      kind: "response",
+      status: 200,
+      headers: { "x-trace-id": "t1" },
+      bodyTruncated: true,
+      warnings: ["x-trace-id: the head did not end within the attempt"],
+    });
+  });
+
+  test("counts by its status when the attempt is aborted within its head", async () => {
+    const written = Promise.withResolvers<void>();
+    const stop = new AbortController();
+    const head = "HTTP/1.1 429 X\r\nRetry-After: 7\r\n";
+    const server = await serveRaw((socket) => void socket.write(head, () => written.resolve()));
+    const outcome = newSender().send(requestTo(at(server), { signal: stop.signal }));
+    await written.promise;
+    await nextTurn();
+    await nextTurn();
+    stop.abort();
+    expect(await outcome).toMatchObject({ kind: "response", status: 429, headers: { "retry-after": "7" } });
   });
 
   test("counts by its status when its body is cut", async () => {
@@ -428,6 +456,19 @@ describe("TLS", () => {
     const old = selfSignedCertificate(["partner.test"], Date.now() - 10 * 86_400_000);
     const outcome = await sendOver(old, byName, { ca: old.cert });
     expect(outcome).toMatchObject({ ...failure("tls"), detail: "partner.test: CERT_HAS_EXPIRED" });
+  });
+
+  test("is not resumed after the certificate has expired", async () => {
+    const endsAtMs = Date.now() + 2_000;
+    const short = selfSignedCertificate(["partner.test"], Date.now(), endsAtMs);
+    const closing = (_: IncomingMessage, response: ServerResponse): void =>
+      void response.writeHead(200, { connection: "close" }).end();
+    const { port } = await start(createHttpsServer(short, closing));
+    const sender = newSender();
+    const send = () => sender.send(requestTo(byName(port), { tls: { ca: short.cert } }));
+    expect(await send()).toMatchObject({ kind: "response", status: 200 });
+    await waitFor(() => Date.now() > endsAtMs + 1_000, { timeoutMs: 10_000, what: "the end of the certificate" });
+    expect(await send()).toMatchObject({ ...failure("tls"), detail: "partner.test: CERT_HAS_EXPIRED" });
   });
 
   test("to a name with a trailing dot requests the name without it (RFC 6066 §3)", async () => {
