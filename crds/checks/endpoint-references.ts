@@ -61,8 +61,9 @@ export function resolveEndpoint(
 }
 
 /**
- * A sentence for each URL of a partner with an address of special use that `networks.allowCidrs` does not hold: the
- * runtime connects to none of these. The runtime resolves names and checks their addresses itself.
+ * A sentence for each URL of a partner that is invalid although the schema permits it, or has an address of special use
+ * that `networks.allowCidrs` does not hold: the runtime connects to none of these. The runtime resolves names and checks
+ * their addresses itself.
  */
 export function addressWarnings({ endpoint, networks }: Addressed): readonly string[] {
   const urls: readonly (readonly [string, string | undefined])[] = [
@@ -74,6 +75,7 @@ export function addressWarnings({ endpoint, networks }: Addressed): readonly str
 }
 
 function warningOf(field: string, url: string, allowCidrs: readonly string[]): readonly string[] {
+  if (!URL.canParse(url)) return [`${field} is not a valid URL: nothing can be sent to it`];
   const host = hostOf(url);
   const address = addressOf(loopbackName.test(host) ? loopbackAddress : host);
   const use = address && specialUse(address);

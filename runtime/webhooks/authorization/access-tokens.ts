@@ -136,14 +136,15 @@ async function askWithNonce(
   return isNonceRequired ? ask(deps, request, style, nonce) : first;
 }
 
-function ask(
+async function ask(
   { sender, now, prove }: FetchDeps,
   request: TokenRequest,
   style: ClientAuthentication,
   nonce: string | undefined,
 ): Promise<AttemptOutcome> {
   const { oauth2, secret, networks, tls, timeoutMs } = request;
-  const url = new URL(oauth2.tokenUrl);
+  const url = URL.parse(oauth2.tokenUrl);
+  if (url === null) return invalidUrl;
   const proof = prove({ method: "POST", url, nowMs: now(), ...(nonce === undefined ? {} : { nonce }) });
   const scope = oauth2.scopes.length > 0 ? { scope: oauth2.scopes.join(" ") } : {};
   const { headers: own, body } = tokenRequest({ clientId: oauth2.clientId, secret }, scope, style);
@@ -151,6 +152,13 @@ function ask(
   const sent = { url, headers, body: Buffer.from(body), timeoutMs, networks };
   return sender.send({ ...sent, responseBytesMax: tokenResponseBytesMax, ...(tls === undefined ? {} : { tls }) });
 }
+
+const invalidUrl: FailureOutcome = {
+  kind: "failure",
+  reason: "guard",
+  detail: "tokenUrl is not a valid URL",
+  timings: { totalMs: 0 },
+};
 
 function tokenOf(outcome: AttemptOutcome, nowMs: number): Token | undefined {
   if (outcome.kind === "failure" || outcome.status < 200 || outcome.status > 299) return undefined;
@@ -165,9 +173,10 @@ function noToken(outcome: AttemptOutcome, nowMs: number): FailureOutcome {
   return { kind: "failure", reason: "token", detail, timings: outcome.timings, ...retryAfterOf(outcome, nowMs) };
 }
 
-function rejectionOf({ status, body, bodyTruncated }: ResponseOutcome): string {
-  const length = bodyTruncated ? `, longer than ${tokenResponseBytesMax} bytes` : "";
-  return `status ${status}${tokenErrorCode(body)}${length}`;
+function rejectionOf({ status, headers, body, bodyTruncated }: ResponseOutcome): string {
+  const isCompressed = body === "" && headers["content-encoding"] !== undefined;
+  const cut = isCompressed ? "compressed, although not requested" : `longer than ${tokenResponseBytesMax} bytes`;
+  return `status ${status}${tokenErrorCode(body)}${bodyTruncated ? `, ${cut}` : ""}`;
 }
 
 /** A request whose sender proves possession of a key. */

@@ -33,7 +33,8 @@ export async function notifyRecipient(
   const sentAtMs = now();
   const keys = signersAt(signers, signing.sideBySide === true, sentAtMs);
   if (endpoint.ackUrl === undefined || keys.length === 0) return null;
-  const url = new URL(endpoint.ackUrl);
+  const url = URL.parse(endpoint.ackUrl);
+  if (url === null) return { status: null, error: "guard" };
   const message = {
     event_id: eventId,
     handled_at: new Date(sentAtMs).toISOString(),

@@ -135,7 +135,8 @@ const codedReasons: ReadonlySet<FailureReason> = new Set([
   "response_invalid",
 ]);
 const codeForm = /(?:^|[\s(])(?<code>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|E[A-Z]{4,20})\)?$/u;
-const statusForm = /: (?<status>status \d{3})$/u;
+/** A status, with the code of a token endpoint, which is one of a closed list. */
+const statusForm = /: (?<status>status \d{3}(?: [a-z_]+)?)(?:, [a-z0-9, ]+)?$/u;
 
 /**
  * The detail of a failure for callers: a fixed sentence, with the error code or the status that caused it. Only the log

@@ -74,3 +74,20 @@ describe("a partner's URL with an address of special use", () => {
     ]);
   });
 });
+
+describe("a URL that the pattern of its field allows but that is invalid", () => {
+  test.each([
+    "https://a b/token",
+    "https://h:99999/token",
+    "https://[::1:bad/token",
+    "https://%zz/token",
+    "https://:80/",
+  ])("is accepted with a warning: %s", (text) => {
+    const oauth2 = { tokenUrl: text, clientId: "c", clientSecretRef: { name: "s", key: "k" }, scopes: [], dpop: false };
+    const endpoint = { url: "https://partner.example/v1", ackUrl: text, oauth2 };
+    expect(addressWarnings({ endpoint, networks: allowed() })).toEqual([
+      "endpoint.ackUrl is not a valid URL: nothing can be sent to it",
+      "endpoint.oauth2.tokenUrl is not a valid URL: nothing can be sent to it",
+    ]);
+  });
+});

@@ -310,6 +310,27 @@ describe("a delivery with OAuth 2.0 client credentials", () => {
     expect(await longer.send()).toMatchObject({ detail: "no access token: status 200, longer than 65536 bytes" });
   });
 
+  test("says so of a compressed token response, which was not requested", async () => {
+    const headers = { "content-encoding": "gzip" };
+    const it = await caseOf(() => ({ status: 200, headers, body: "not read" }));
+    expect(await it.send()).toMatchObject({
+      detail: "no access token: status 200, compressed, although not requested",
+    });
+  });
+
+  test.each(["http://a b/token", "http://h:99999/token", "http://[::1:bad/token"])(
+    "fails if its token URL is invalid: %s",
+    async (tokenUrl) => {
+      const it = await caseOf(granted, () => ({ status: 204 }), { tokenUrl });
+      expect(await it.send()).toMatchObject({
+        kind: "failure",
+        reason: "token",
+        detail: expect.stringContaining("not a valid URL"),
+      });
+      expect(it.deliveries).toEqual([]);
+    },
+  );
+
   test("names the error of the token endpoint if its code is a known one", async () => {
     const known = await caseOf(() => ({ status: 400, body: { error: "invalid_client" } }));
     expect(await known.send()).toMatchObject({ detail: "no access token: status 400 invalid_client" });

@@ -22,6 +22,16 @@ describe("the detail of a failure for callers", () => {
     ["token", "no access token: status 401", "the token endpoint issued no access token: status 401"],
     [
       "token",
+      "no access token: status 400 invalid_scope",
+      "the token endpoint issued no access token: status 400 invalid_scope",
+    ],
+    [
+      "token",
+      "no access token: status 200, longer than 65536 bytes",
+      "the token endpoint issued no access token: status 200",
+    ],
+    [
+      "token",
       "no access token: guard: 10.0.0.1 is private use (10.0.0.0/8), which is not allowed",
       "the token endpoint issued no access token",
     ],
