@@ -116,7 +116,6 @@ export class ResponseReader {
 
   #readHead(bytes: Buffer): number | undefined {
     const start = blankBytes(bytes);
-    if (start > headBytesMax) throw new ResponseFault("too many empty lines before the status line");
     if (this.#interimBytes > 0 && !isProtocol(bytes, start)) return this.#skipBody(bytes);
     const lineEnd = bytes.indexOf(lineFeed, start);
     const status = statusAt(bytes, start, lineEnd);
@@ -266,10 +265,11 @@ export class ResponseReader {
   }
 }
 
-/** Empty lines before a status line, which old servers send after a body. */
+/** Empty lines before a status line, which old servers send after a body. @throws ResponseFault for too many */
 function blankBytes(bytes: Buffer): number {
   let count = 0;
   while (bytes[count] === carriageReturn || bytes[count] === lineFeed) count += 1;
+  if (count > headBytesMax) throw new ResponseFault("too many empty lines before the status line");
   return count;
 }
 
