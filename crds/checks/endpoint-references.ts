@@ -62,8 +62,8 @@ export function resolveEndpoint(
 
 /**
  * A sentence for each URL of a partner that is invalid although the schema permits it, or has an address of special use
- * that `networks.allowCidrs` does not hold: the runtime connects to none of these. The runtime resolves names and checks
- * their addresses itself.
+ * that `networks.allowCidrs` does not hold: the runtime connects to none of these. It resolves names and checks their
+ * addresses itself.
  */
 export function addressWarnings({ endpoint, networks }: Addressed): readonly string[] {
   const urls: readonly (readonly [string, string | undefined])[] = [

@@ -19,7 +19,7 @@ export interface Resolver {
 interface ResolverOptions {
   /** Name servers, as `address` or `address:port`. @default those of the system */
   readonly servers?: readonly string[];
-  /** Time limit of the first try of a query. @default 1500 */
+  /** Time limit of each try of a query. @default 1500 */
   readonly queryTimeoutMs?: number;
   /** @default "/etc/hosts" */
   readonly hostsFile?: string;
@@ -31,7 +31,11 @@ interface Found {
   readonly ttlSeconds: number;
 }
 
-const queryTriesMax = 2;
+/**
+ * Tries of one query. c-ares waits for five times the usual time of the name server, at first 250 ms, and doubles that
+ * for each try: with four, a name that the server must look up itself has over three seconds.
+ */
+const queryTriesMax = 4;
 const cachedMax = 4_096;
 /** A connection is replaced as often, so that no address is used for much longer than this. */
 const ttlSecondsMax = 300;
@@ -63,7 +67,11 @@ export function createResolver({
   queryTimeoutMs = 1_500,
   hostsFile = "/etc/hosts",
 }: ResolverOptions = {}): Resolver {
-  const nameServers = new NameServerResolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
+  const nameServers = new NameServerResolver({
+    timeout: queryTimeoutMs,
+    maxTimeout: queryTimeoutMs,
+    tries: queryTriesMax,
+  });
   if (servers !== undefined) nameServers.setServers(servers);
   const fixed = openHostsFile(hostsFile);
   const cached = new ExpiringMap<string, readonly string[]>(cachedMax);

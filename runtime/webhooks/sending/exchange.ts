@@ -35,8 +35,8 @@ interface ExchangeOptions {
 }
 
 /**
- * One request and its response. It settles exactly once. It settles with a response when the status is known and the body
- * ended, became too long or was cut; otherwise with a failure. A known status always counts, since a partner that
+ * One request and its response. It settles exactly once. It settles with a response when the status is known and the
+ * body ended, became too long or was cut; otherwise with a failure. A known status always counts, since a partner that
  * answered 2xx has the event.
  */
 export class Exchange implements ConnectionUser {

@@ -134,7 +134,7 @@ const codedReasons: ReadonlySet<FailureReason> = new Set([
   "reset",
   "response_invalid",
 ]);
-const codeForm = /(?:^|[\s(])(?<code>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|E[A-Z]{4,20})\)?$/u;
+const codeForm = /(?:^|[\s(])(?<code>[A-Z][A-Z0-9]*(?:[_/][A-Z0-9]+)+|E[A-Z]{4,20})\)?$/u;
 /** A status, with the code of a token endpoint, which is one of a closed list. */
 const statusForm = /: (?<status>status \d{3}(?: [a-z_]+)?)(?:, [a-z0-9, ]+)?$/u;
 

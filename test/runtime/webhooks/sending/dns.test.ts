@@ -124,6 +124,20 @@ describe("the resolver", () => {
     ]);
   });
 
+  test("waits for a name that takes the server a second after names that took it none", async () => {
+    let farAtMs = Infinity;
+    const answers = {
+      get [typeA](): Answer {
+        if (server.queried.at(-1) === "far.example") farAtMs = Math.min(farAtMs, performance.now());
+        return performance.now() >= farAtMs && performance.now() - farAtMs < 1_000 ? "silent" : address;
+      },
+    };
+    const server: NameServer = await nameServer(answers);
+    const resolve = resolverOf(server);
+    for (const name of Array.from({ length: 10 }, (_, index) => `known${index}.example`)) await resolve(name);
+    expect(await resolve("far.example")).toEqual(["192.0.2.7"]);
+  });
+
   test.each(["localhost", "api.localhost", "LOCALHOST."])("knows %s without a query (RFC 6761 §6.3)", async (name) => {
     const server = await nameServer({ [typeA]: address });
     expect(await resolverOf(server)(name)).toEqual(["127.0.0.1", "::1"]);

@@ -17,6 +17,11 @@ describe("the detail of a failure for callers", () => {
     ["connect", "connect ECONNREFUSED 10.0.0.1:443", "could not connect to the endpoint"],
     ["tls", "partner.test: CERT_HAS_EXPIRED", "the TLS handshake failed: CERT_HAS_EXPIRED"],
     ["tls", "partner.test: ERR_TLS_CERT_ALTNAME_INVALID", "the TLS handshake failed: ERR_TLS_CERT_ALTNAME_INVALID"],
+    [
+      "tls",
+      "partner.test: ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE",
+      "the TLS handshake failed: ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE",
+    ],
     ["reset", "read ECONNRESET", "the connection closed before the response: ECONNRESET"],
     ["reset", "other side closed", "the connection closed before the response"],
     ["token", "no access token: status 401", "the token endpoint issued no access token: status 401"],
