@@ -126,27 +126,31 @@ export const heldDetails = {
 } as const;
 const heldSentences: ReadonlySet<string> = new Set(Object.values(heldDetails));
 
-/** Reasons whose error code describes the endpoint or its certificate, so that callers may see it. */
-const codedReasons: ReadonlySet<FailureReason> = new Set([
-  "connect",
-  "tls",
-  "client_certificate",
-  "reset",
-  "response_invalid",
-]);
-const codeForm = /(?:^|[\s(])(?<code>[A-Z][A-Z0-9]*(?:[_/][A-Z0-9]+)+|E[A-Z]{4,20})\)?$/u;
+/** An error code, which describes the endpoint or its certificate. */
+const codeForm = /(?:^|[\s(])(?<cause>[A-Z][A-Z0-9]*(?:[_/][A-Z0-9]+)+|E[A-Z]{4,20})\)?$/u;
 /** A status, with the code of a token endpoint, which is one of a closed list. */
-const statusForm = /: (?<status>status \d{3}(?: [a-z_]+)?)(?:, [a-z0-9, ]+)?$/u;
+const tokenForm = /: (?<cause>status \d{3}(?: [a-z_]+)?)(?:, [a-z0-9, ]+)?$/u;
+/** A status, or what an endpoint lacks for its consent. */
+const consentForm = /: (?<cause>status \d{3}|(?:no )?WebHook-Allowed-(?:Origin|Rate)[A-Za-z ]*)$/u;
+
+/** The cause in a detail that callers may see, by reason. */
+const causeForms: Readonly<Partial<Record<FailureReason, RegExp>>> = {
+  connect: codeForm,
+  tls: codeForm,
+  client_certificate: codeForm,
+  reset: codeForm,
+  response_invalid: codeForm,
+  token: tokenForm,
+  consent: consentForm,
+};
 
 /**
- * The detail of a failure for callers: a fixed sentence, with the error code or the status that caused it. Only the log
- * and administrators get the full detail.
+ * The detail of a failure for callers: a fixed sentence, with the error code, the status or the lack that caused it.
+ * Only the log and administrators get the full detail.
  */
 export function failureDetail(reason: FailureReason, detail: string): string {
   const sentence = sentenceOf(reason, detail);
-  const { code } = (codedReasons.has(reason) ? codeForm.exec(detail)?.groups : undefined) ?? {};
-  const { status } = (reason === "token" || reason === "consent" ? statusForm.exec(detail)?.groups : undefined) ?? {};
-  const cause = code ?? status;
+  const cause = causeForms[reason]?.exec(detail)?.groups?.["cause"];
   return cause === undefined ? sentence : `${sentence}: ${cause}`;
 }
 

@@ -41,6 +41,16 @@ describe("the detail of a failure for callers", () => {
       "the token endpoint issued no access token",
     ],
     ["consent", "the endpoint does not consent: status 404", "the endpoint does not consent to deliveries: status 404"],
+    [
+      "consent",
+      "the endpoint does not consent: no WebHook-Allowed-Origin",
+      "the endpoint does not consent to deliveries: no WebHook-Allowed-Origin",
+    ],
+    [
+      "consent",
+      "the endpoint does not consent: WebHook-Allowed-Rate is not a number of deliveries per minute",
+      "the endpoint does not consent to deliveries: WebHook-Allowed-Rate is not a number of deliveries per minute",
+    ],
     ["aborted", "delivered to workers 17 times without an outcome", "the sender abandoned the attempt"],
     ["internal", "invalid x-internal header", "the request was not sent because of a problem at the sender"],
   ] as const)("of %s (%s) is a sentence", (reason, detail, told) => {
