@@ -39,7 +39,7 @@ const pieceItems = 100;
 /** The file in which a program keeps what its folder had in force, so that a restart does not forget it. */
 export class FolderRecordFile {
   readonly path: string;
-  private written = "";
+  private written: string | undefined;
 
   /** @param dataFolder the folder of the file */
   constructor(dataFolder: string) {
@@ -57,17 +57,19 @@ export class FolderRecordFile {
 
   /** Replaces the record, unless it would be the same. @throws Error when it cannot be written */
   async write(objects: FolderObjects["objects"], config: RuntimeConfig): Promise<void> {
-    const [text, digest] = [[] as Buffer[], createHash("sha256")];
-    for (const piece of recordOf(objects, config)) {
-      const bytes = Buffer.from(piece);
-      digest.update(bytes);
-      text.push(bytes);
-      // Requests and deliveries go on while a large record is written.
-      await setImmediate();
-    }
-    const written = digest.digest("hex");
-    if (written === this.written) return;
-    await replaceFile(this.path, Buffer.concat(text));
+    const digest = createHash("sha256");
+    let written: string | undefined;
+    // A piece at a time: requests and deliveries go on meanwhile, and a large record is never in memory.
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      for (const piece of recordOf(objects, config)) {
+        const bytes = Buffer.from(piece);
+        digest.update(bytes);
+        yield bytes;
+        await setImmediate();
+      }
+      written = digest.digest("hex");
+    };
+    await replaceFile(this.path, pieces(), () => written !== this.written);
     this.written = written;
   }
 }

@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FolderRecordFile } from "../../../../runtime/config/folder/folder-record.ts";
@@ -283,6 +283,23 @@ describe("a large folder", () => {
     const recorded = await new FolderRecordFile(data.path).read();
     expect([...(recorded?.objects.objects.keys() ?? [])]).toHaveLength(251);
     expect([...(recorded?.parts.values() ?? [])].map(({ config }) => config)).toEqual(source.current().config.partners);
+    await data.remove();
+  });
+
+  test("keeps the file of its record while that would be the same, and leaves no other", async () => {
+    const data = await temporaryFolder("data");
+    await write("many.yaml", `${secret}\n---\n${many(250)}`);
+    const { config } = await readFolder(folder.path, allowAll);
+    const record = new FolderRecordFile(data.path);
+    const fileOf = async (): Promise<number> => (await stat(record.path)).ino;
+    await record.write(new Map(), config);
+    const first = await fileOf();
+    await record.write(new Map(), config);
+    expect(await fileOf()).toBe(first);
+    await record.write(new Map(), { ...config, partners: config.partners.slice(1) });
+    expect((await record.read())?.parts.size).toBe(0);
+    expect(await fileOf()).not.toBe(first);
+    expect(await readdir(data.path)).toEqual(["last-good.json"]);
     await data.remove();
   });
 });
