@@ -9,6 +9,7 @@ import {
   doubled,
   duringPause,
   excesses,
+  heardUntil,
   isDelivered,
   isExcused,
   judgeDoubled,
@@ -239,11 +240,11 @@ export function silencesOf({ installation, events, faults }: Evidence) {
   const healthy = installation.partners.filter(({ profile }) => profile.isHealthy === true);
   return withTails(faults, tailMsMax, lastMs)
     .filter(({ past: { fault } }) => losesServer(fault) || losesPod(fault))
-    .map(({ past, tailMs, nextMs }) => {
+    .map(({ past, tailMs, nextMs, previousMs }) => {
       const longest = (elected?: (name: string) => readonly number[]): number =>
         Math.max(
           ...healthy.map(({ profile, deliveredMs }) =>
-            silenceMs(deliveredMs, past, tailMs, nextMs, elected?.(profile.name)),
+            silenceMs(heardUntil(deliveredMs, past.fromMs, previousMs), past, tailMs, nextMs, elected?.(profile.name)),
           ),
         );
       const addedMs = longest((name) => electedMs(installation.servers.observed, name));

@@ -7,6 +7,7 @@ import {
   doubled,
   duringPause,
   excesses,
+  heardUntil,
   isExcused,
   needless,
   judgeDoubled,
@@ -153,6 +154,17 @@ test("what the next fault delays is no silence of the one before", () => {
   const deliveredMs = [900, 2_400, 4_900, 12_000];
   expect(silenceMs(deliveredMs, fault, 3_000, 5_000)).toBe(2_500);
   expect(silenceMs(deliveredMs, past("kill_server", 5_000, 6_000), 3_000)).toBe(7_100);
+});
+
+test("a silence that an earlier fault began counts from the last one", () => {
+  const faults = [past("kill_pod", 1_000, 1_100), past("kill_pod", 2_500, 2_600)];
+  const judged = (deliveredMs: readonly number[]): readonly number[] =>
+    withTails(faults, 10_000, 60_000).map(({ past: one, tailMs, nextMs, previousMs }) =>
+      silenceMs(heardUntil(deliveredMs, one.fromMs, previousMs), one, tailMs, nextMs),
+    );
+  expect(judged([900, 4_300, 6_000, 8_000, 10_000, 12_000, 14_000])).toEqual([1_600, 2_000]);
+  // The new owner of the lane has delivered between them.
+  expect(judged([900, 2_400, 4_500, 6_000, 8_000, 10_000, 12_000, 14_000])).toEqual([1_500, 2_100]);
 });
 
 test("a fault has its time alone until the next one begins", () => {

@@ -214,6 +214,16 @@ export function silenceMs(
 }
 
 /**
+ * The deliveries to a partner, with the beginning of a fault among them if the one before it had silenced the partner:
+ * that part belongs to the earlier fault. Of two losses of pods within two seconds, the second may hit the new owner of
+ * a lane before it has delivered, so a partner may be silent until the bar has passed after the second.
+ */
+export function heardUntil(deliveredMs: readonly number[], fromMs: number, previousMs: number): readonly number[] {
+  const isHeard = deliveredMs.some((atMs) => atMs > previousMs && atMs <= fromMs);
+  return isHeard ? deliveredMs : [...deliveredMs, fromMs].toSorted((one, other) => one - other);
+}
+
+/**
  * Each fault with the time that belongs to it alone: until `tailMs` after its end, or until the next one begins at
  * `nextMs`.
  *
@@ -223,10 +233,11 @@ export function withTails<T extends PastFault>(
   faults: readonly T[],
   tailMs: number,
   lastMs: number,
-): readonly { readonly past: T; readonly tailMs: number; readonly nextMs: number }[] {
+): readonly { readonly past: T; readonly tailMs: number; readonly nextMs: number; readonly previousMs: number }[] {
   return faults.map((past, index) => {
     const nextMs = faults[index + 1]?.fromMs ?? lastMs;
-    return { past, tailMs: Math.max(0, Math.min(tailMs, nextMs - past.toMs)), nextMs };
+    const previousMs = faults[index - 1]?.fromMs ?? Number.NEGATIVE_INFINITY;
+    return { past, tailMs: Math.max(0, Math.min(tailMs, nextMs - past.toMs)), nextMs, previousMs };
   });
 }
 
