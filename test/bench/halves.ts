@@ -10,6 +10,7 @@ import { openMetrics, type MetricsStage } from "./metrics/stage.ts";
 import { sweepMetrics, sweepPoints } from "./metrics/sweeps.ts";
 import { operator } from "./operator/operator.ts";
 import { contracts } from "./webhooks/contracts.ts";
+import { drain } from "./webhooks/drain.ts";
 import { consolePages } from "./webhooks/console.ts";
 import { dead, edit, lookup, partners } from "./webhooks/growth.ts";
 import { validate } from "./webhooks/validate.ts";
@@ -32,6 +33,7 @@ const webhooks: Half<WebhookStage> = {
     "webhooks-resident": resident,
     kill,
     slow,
+    drain,
     pods,
     worker,
     verify,
