@@ -28,7 +28,7 @@ const usualBytes = 512 * mebibyteBytes;
 /** Less does not hold the program itself. */
 export const memoryBytesMin = 192 * mebibyteBytes;
 /** Shares of the memory. The rest is for code, stacks, requests in flight and bytes that the allocator keeps. */
-const [heapShare, cacheShare] = [0.6, 0.25];
+const [heapShare, cacheShare] = [0.6, 5 / 32];
 /** Half of the young generation, in MiB, by the least memory for it. */
 const semiSpaces = [
   [512 * mebibyteBytes, 16],
@@ -37,10 +37,10 @@ const semiSpaces = [
 ] as const;
 
 /**
- * The growth of the heap from one sweep to the next. From its bound alone, the engine derives 30 to 40 %, and then
- * sweeps so often that a query whose window moves takes up to twice the CPU.
+ * The growth of the heap, with bytes outside of it, from one sweep to the next: garbage takes up to half as much memory
+ * as what lives. See docs/decisions/0327-memory-holds-what-caches-count.md.
  */
-const growingPercent = 70;
+const growingPercent = 50;
 
 /** The memory that a machine gives to a process, in bytes. */
 interface MachineMemory {

@@ -20,7 +20,7 @@ test("the started program has its heap, allocator and caches by --memory", async
     {
       pid: program.pid,
       heapBytesMax: mebibytes(153 + 3 * 8),
-      cacheBytesMax: { points: mebibytes(24), finished: mebibytes(8), repeats: mebibytes(8) },
+      cacheBytesMax: { points: mebibytes(15), finished: mebibytes(5), repeats: mebibytes(5) },
     },
   ]);
   const environment = await readFile(`/proc/${program.pid}/environ`, "utf8");

@@ -23,10 +23,10 @@ describe("the memory of a process", () => {
 
 describe("the sizes for a memory", () => {
   test.each([
-    [192, 4, 115, { points: 18, finished: 6, responses: 9, snapshots: 9, repeats: 6 }],
-    [256, 8, 153, { points: 24, finished: 8, responses: 12, snapshots: 12, repeats: 8 }],
-    [512, 16, 307, { points: 48, finished: 16, responses: 24, snapshots: 24, repeats: 16 }],
-    [1024, 16, 614, { points: 96, finished: 32, responses: 48, snapshots: 48, repeats: 32 }],
+    [192, 4, 115, { points: 11.25, finished: 3.75, responses: 5.625, snapshots: 5.625, repeats: 3.75 }],
+    [256, 8, 153, { points: 15, finished: 5, responses: 7.5, snapshots: 7.5, repeats: 5 }],
+    [512, 16, 307, { points: 30, finished: 10, responses: 15, snapshots: 15, repeats: 10 }],
+    [1024, 16, 614, { points: 60, finished: 20, responses: 30, snapshots: 30, repeats: 20 }],
   ])("of %i MiB", (size, semiSpace, heap, caches) => {
     const plan = planMemory(mebibytes(size));
     expect(plan.flags.slice(1)).toEqual([`--max-semi-space-size=${semiSpace}`, `--max-old-space-size=${heap}`]);
