@@ -102,3 +102,65 @@ export function createLineLimit(now: () => number): LineLimit {
     return before;
   };
 }
+
+/** Time in which the event loop of this process has worked and waited so far, in milliseconds. */
+export type LoopTimes = () => { readonly active: number; readonly idle: number };
+
+/** Share of the time in which the event loop may work. */
+const busyShare = 0.6;
+/** Time over which that share is measured, and the longest one that says something. */
+const windowMs = { least: 25, most: 250 } as const;
+/** Growth of the pace after a window with time to spare. */
+const growth = 1.15;
+/** Starts a millisecond above which there is no limit. */
+const perMsMax = 16;
+
+/**
+ * Limits starts of work that others must not notice. They adapt so that the event loop waits for a part of the time;
+ * otherwise each step of other work would find it, and the servers and processors behind it, busy.
+ */
+export class LoopPace {
+  readonly #loop: LoopTimes;
+  #perMs = Number.POSITIVE_INFINITY;
+  #tokens = 0;
+  #atMs = 0;
+  #window = { sinceMs: 0, active: 0, idle: 0, starts: 0 };
+
+  constructor(loop: LoopTimes) {
+    this.#loop = loop;
+  }
+
+  /** True when a window has passed, after which {@link adapt} is to be called. */
+  isDue(nowMs: number): boolean {
+    return nowMs - this.#window.sinceMs >= windowMs.least;
+  }
+
+  /** @param least starts a millisecond that are always allowed; undefined for no limit */
+  adapt(least: number | undefined, nowMs: number): void {
+    const { active, idle } = this.#loop();
+    const { sinceMs, starts, ...before } = this.#window;
+    const passedMs = nowMs - sinceMs;
+    const workedMs = active - before.active;
+    const share = workedMs / Math.max(1, workedMs + idle - before.idle);
+    this.#window = { sinceMs: nowMs, active, idle, starts: 0 };
+    if (least === undefined || passedMs > windowMs.most) {
+      this.#perMs = Number.POSITIVE_INFINITY;
+      return;
+    }
+    const perMs = this.#perMs === Number.POSITIVE_INFINITY ? starts / passedMs : this.#perMs;
+    const next = share > busyShare ? (perMs * busyShare) / share : this.#perMs * growth;
+    this.#perMs = Math.max(least, next) > perMsMax ? Number.POSITIVE_INFINITY : Math.max(least, next);
+  }
+
+  /** Takes as many starts as are allowed now. @param burst starts at once after a wait */
+  take(wanted: number, burst: number, nowMs: number): number {
+    const earned = (nowMs - this.#atMs) * Math.min(this.#perMs, perMsMax);
+    const isLimited = this.#perMs !== Number.POSITIVE_INFINITY;
+    this.#tokens = Math.min(burst, this.#tokens + earned);
+    this.#atMs = nowMs;
+    const taken = isLimited ? Math.min(wanted, Math.floor(this.#tokens)) : wanted;
+    this.#tokens = Math.max(0, this.#tokens - taken);
+    this.#window.starts += taken;
+    return taken;
+  }
+}

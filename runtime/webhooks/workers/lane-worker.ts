@@ -14,7 +14,7 @@ import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import type { BreakerState } from "../settlement/circuit-breaker.ts";
 import type { LaneOwnership } from "./lane-ownership.ts";
 import type { Semaphore } from "../../../limits/semaphore.ts";
-import { TurnStarts } from "./turn-starts.ts";
+import { type LaneActivity, TurnStarts } from "./turn-starts.ts";
 
 /** State that all workers of a pod share. */
 export interface SharedByWorkers {
@@ -28,6 +28,7 @@ export interface SharedByWorkers {
   readonly direct: Map<string, DeliveryToAttempt>;
   /** Places of the attempts straight from events in this pod, shared by the partners. */
   readonly directSlots: FairPlaces;
+  readonly activity: LaneActivity;
   readonly ownership: Pick<LaneOwnership, "confirmed" | "isNamed" | "othersEndMs" | "revision">;
 }
 
@@ -73,7 +74,12 @@ export class LaneWorker {
     this.#context = context;
     this.#shared = shared;
     this.#policy = policy;
-    this.#starts = new TurnStarts({ isLimited: policy.hasOnePartner });
+    this.#starts = new TurnStarts({
+      isLimited: policy.hasOnePartner,
+      lane: policy.lane,
+      activity: shared.activity,
+      clock: context.clock,
+    });
     this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), shared.inWork, context.clock);
   }
 
@@ -169,6 +175,7 @@ export class LaneWorker {
 
   /** Makes the first attempt of a delivery that is not stored; resolves with whether it has ended. */
   attemptDirectly(attempt: DeliveryToAttempt, event: HeldEvent, control: LaneControl): Promise<boolean> {
+    this.#starts.note();
     return this.#counted(() => deliverDirectly(this.#context, attempt, event, control));
   }
 

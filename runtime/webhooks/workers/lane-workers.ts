@@ -16,6 +16,7 @@ import { OwnLane } from "./own-lane.ts";
 import type { Promotions } from "./promotions.ts";
 import { Semaphore } from "../../../limits/semaphore.ts";
 import { createSharedLane } from "./shared-lane.ts";
+import { LaneActivity } from "./turn-starts.ts";
 
 interface LanesDeps {
   readonly context: DeliveryContext;
@@ -64,6 +65,7 @@ export class Lanes {
       inWork: new Map(),
       direct: new Map(),
       directSlots: new FairPlaces(0),
+      activity: new LaneActivity(),
       ownership: deps.ownership,
     };
   }
@@ -176,10 +178,8 @@ export class Lanes {
 
   /** Attempts straight from events that are under way, by lane. */
   direct(): ReadonlyMap<string, number> {
-    const counts = new Map<string, number>();
-    for (const { delivery } of this.#common.direct.values())
-      counts.set(delivery.partner, (counts.get(delivery.partner) ?? 0) + 1);
-    return counts;
+    const lanes = Map.groupBy(this.#common.direct.values(), ({ delivery }) => delivery.partner);
+    return new Map([...lanes].map(([lane, all]) => [lane, all.length]));
   }
 
   /** Ends all pulls; resolves when the work in flight has ended, or after the bound. */

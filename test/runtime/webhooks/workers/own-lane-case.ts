@@ -5,6 +5,7 @@ import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhoo
 import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { OwnLane } from "../../../../runtime/webhooks/workers/own-lane.ts";
+import { LaneActivity } from "../../../../runtime/webhooks/workers/turn-starts.ts";
 import { Semaphore } from "../../../../limits/semaphore.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
 import {
@@ -51,6 +52,7 @@ export async function caseOf(
     inWork: new Map(),
     direct: new Map(),
     directSlots: new FairPlaces(64),
+    activity: new LaneActivity(),
     ownership: {
       othersEndMs: (_partner: string, endMs: number) => beats.othersEndMs(endMs),
       isNamed: () => beats.isNamed,

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { ManualClock } from "../../../support/manual-clock.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { TurnStarts } from "../../../../runtime/webhooks/workers/turn-starts.ts";
+import { LaneActivity, TurnStarts } from "../../../../runtime/webhooks/workers/turn-starts.ts";
 
 test("starts are spread over turns of the event loop, in order, so that other work runs between them", async () => {
   const starts = new TurnStarts({ startsMax: 4 });
@@ -85,5 +86,108 @@ describe("attempts at once", () => {
     await fast(it);
     const more = async (): Promise<boolean> => (await it.turns(30), it.running.length > 8 * endsMax);
     expect(await waitFor(more, { timeoutMs: 5_000, what: "more attempts at once" })).toBe(true);
+  });
+});
+
+describe("a lane with a backlog", () => {
+  const betweenMs = 10;
+
+  /** Lanes of a pod whose event loop works for this share of the time. */
+  function pod(share: number) {
+    const clock = new ManualClock();
+    const loop = () => ({ active: share * clock.nowMs(), idle: (1 - share) * clock.nowMs() });
+    const activity = new LaneActivity();
+    const lane = (name: string) =>
+      new TurnStarts({ lane: name, startsMax: 4, isLimited: false, activity, clock, loop });
+    /** A lane in which more wait than ever start. */
+    const backlog = (name: string) => {
+      const starts = lane(name);
+      const counts = { started: 0 };
+      for (let place = 0; place < 10_000; place += 1) void starts.next().then(() => (counts.started += 1));
+      return counts;
+    };
+    /** Lets some milliseconds pass, each with two turns. */
+    const pass = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 1) {
+        clock.advance(1);
+        await nextTurn();
+        await nextTurn();
+      }
+    };
+    return { lane, backlog, pass };
+  }
+
+  /** Most starts of backlogs between two of another partner, each at once, after they have adapted. */
+  async function between({ lane, pass }: ReturnType<typeof pod>, counts: readonly { readonly started: number }[]) {
+    const other = lane("other");
+    const found: number[] = [];
+    for (let round = 0; round < 100; round += 1) {
+      const before = counts.map(({ started }) => started);
+      await pass(betweenMs);
+      found.push(counts.reduce((sum, { started }, index) => sum + started - (before[index] ?? 0), 0));
+      await other.next();
+      other.end();
+    }
+    return Math.max(...found.slice(-20));
+  }
+
+  test("starts at most one a millisecond between two starts of another partner while the loop is busy", async () => {
+    const it = pod(1);
+    expect(await between(it, [it.backlog("one")])).toBeLessThanOrEqual(betweenMs + 1);
+  });
+
+  test("shares that with other lanes with backlogs", async () => {
+    const it = pod(1);
+    const counts = ["one", "two", "three"].map((name) => it.backlog(name));
+    expect(await between(it, counts)).toBeLessThanOrEqual(betweenMs + counts.length);
+    expect(Math.min(...counts.map(({ started }) => started))).toBeGreaterThan(0);
+  });
+
+  test("starts up to four times as many as the busiest of the others, however busy the loop is", async () => {
+    const it = pod(1);
+    const [counts, busiest] = [it.backlog("one"), it.lane("busiest")];
+    const everyMs = 2;
+    const passAll = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += everyMs) {
+        await busiest.next();
+        busiest.end();
+        await it.pass(everyMs);
+      }
+    };
+    await passAll(700);
+    const before = counts.started;
+    await passAll(200);
+    const times = (counts.started - before) / (200 / everyMs);
+    expect(times).toBeGreaterThan(3.5);
+    expect(times).toBeLessThan(4.5);
+  });
+
+  test("starts as many as before beside another partner while the loop has time", async () => {
+    const it = pod(0.5);
+    expect(await between(it, [it.backlog("one")])).toBeGreaterThanOrEqual(4 * betweenMs);
+  });
+
+  test("starts as many as before while no other partner starts any, however busy the loop is", async () => {
+    const it = pod(1);
+    const counts = it.backlog("one");
+    await it.pass(1_000);
+    expect(counts.started).toBeGreaterThanOrEqual(4_000);
+  });
+
+  test("starts as many as before beside lanes that all have backlogs", async () => {
+    const it = pod(1);
+    const [one, two] = [it.backlog("one"), it.backlog("two")];
+    await it.pass(1_000);
+    expect(Math.min(one.started, two.started)).toBeGreaterThanOrEqual(4_000);
+  });
+
+  test("starts as many as before a second after the last start of another partner", async () => {
+    const it = pod(1);
+    const counts = it.backlog("one");
+    await between(it, [counts]);
+    await it.pass(1_100);
+    const before = counts.started;
+    await it.pass(100);
+    expect(counts.started - before).toBeGreaterThanOrEqual(400);
   });
 });
