@@ -99,7 +99,9 @@ export function cover<Series>(
   lifetimes: Lifetimes,
   nowMs: number,
 ): Coverage<Series> {
-  const taken = takeNewest(extents, grid, lifetimes, nowMs);
+  const places = placesIn(extents, grid, lifetimes, nowMs);
+  if (places.length === 0 && grid.count > 0) return { runs: [], gap: { ...timesOf(grid), count: grid.count } };
+  const taken = takeNewest(places, grid.count);
   const first = taken.indexOf(undefined);
   if (first === -1) return { runs: runsOf(taken), gap: undefined };
   const last = taken.lastIndexOf(undefined);
@@ -108,20 +110,40 @@ export function cover<Series>(
   return { runs: runsOf(taken), gap };
 }
 
-/** The newest extent of each point within its lifetime; of equally old ones the first. */
-function takeNewest<Series>(
+const timesOf = ({ startMs, stepMs }: PointGrid) => ({ startMs, stepMs });
+
+/** The points of a grid that an extent supplies, within its lifetime. `end` is behind the last one. */
+interface PlaceInGrid<Series> {
+  readonly extent: CachedExtent<Series>;
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** The extents that supply points of a grid. A query that is read by the day has hundreds that do not. */
+function placesIn<Series>(
   extents: readonly CachedExtent<Series>[],
-  grid: PointGrid,
+  { startMs, stepMs, count }: PointGrid,
   lifetimes: Lifetimes,
   nowMs: number,
-): (CachedExtent<Series> | undefined)[] {
-  const taken = Array.from<CachedExtent<Series> | undefined>({ length: grid.count });
-  // The extent that comes last replaces the others.
-  for (const extent of extents.toReversed().sort((one, other) => one.readAtMs - other.readAtMs)) {
-    const first = Math.round((extent.startMs - grid.startMs) / grid.stepMs);
+): PlaceInGrid<Series>[] {
+  const places: PlaceInGrid<Series>[] = [];
+  for (const extent of extents) {
+    const first = Math.round((extent.startMs - startMs) / stepMs);
+    if (first >= count || first + extent.count <= 0) continue;
     const end = first + servedCount(extent, lifetimes, nowMs);
-    if (end > Math.max(0, first)) taken.fill(extent, Math.max(0, first), end);
+    if (end > Math.max(0, first)) places.push({ extent, begin: Math.max(0, first), end });
   }
+  return places;
+}
+
+/** The newest extent of each point; of equally old ones the first. */
+function takeNewest<Series>(places: readonly PlaceInGrid<Series>[], count: number) {
+  const taken = Array.from<CachedExtent<Series> | undefined>({ length: count });
+  // The extent that comes last replaces the others.
+  for (const { extent, begin, end } of places
+    .toReversed()
+    .sort((one, other) => one.extent.readAtMs - other.extent.readAtMs))
+    taken.fill(extent, begin, end);
   return taken;
 }
 
@@ -175,32 +197,42 @@ export interface RangeCache {
   bytes(): number;
 }
 
-interface CachedEntry {
-  readonly extent: CachedExtent<unknown>;
-  readonly bytes: number;
+/** The extents of one query, with the bytes of each. */
+interface CachedQuery {
+  readonly extents: readonly CachedExtent<unknown>[];
+  readonly bytes: readonly number[];
 }
 
 /** Creates an empty cache. */
 export function createRangeCache(bytesMax: number): RangeCache {
-  const entries = new BoundedMap<string, readonly CachedEntry[]>(bytesMax, weight, { unusedMs: ageMsMax });
+  const weigh = ({ bytes }: CachedQuery): number => bytes.reduce((sum, own) => sum + own, entryBytes);
+  const queries = new BoundedMap<string, CachedQuery>(bytesMax, weigh, { unusedMs: ageMsMax });
   return {
     extents<Series>(key: string) {
       // The key holds the kind of series.
-      return (entries.use(key) ?? []).map(({ extent }) => extent as CachedExtent<Series>);
+      return (queries.use(key)?.extents ?? []) as readonly CachedExtent<Series>[];
     },
     add(key, extent, bytes) {
       if (bytes + entryBytes > bytesMax) return;
-      const others = (entries.get(key) ?? []).filter(
-        (other) => extent.readAtMs - other.extent.readAtMs < ageMsMax && !isShadowed(other.extent, extent),
-      );
-      entries.set(key, [...others, { extent, bytes }].slice(-extentsMax));
+      queries.set(key, withExtent(queries.get(key), extent, bytes));
     },
-    bytes: () => entries.weight,
+    bytes: () => queries.weight,
   };
 }
 
-function weight(extents: readonly CachedEntry[]): number {
-  return extents.reduce((sum, { bytes }) => sum + bytes, entryBytes);
+/** Adds the extent behind those that readers may still accept, and that it does not shadow. */
+function withExtent(before: CachedQuery | undefined, extent: CachedExtent<unknown>, bytes: number): CachedQuery {
+  const kept: CachedExtent<unknown>[] = [];
+  const keptBytes: number[] = [];
+  const others = before?.extents ?? [];
+  for (const [place, other] of others.entries()) {
+    if (extent.readAtMs - other.readAtMs >= ageMsMax || isShadowed(other, extent)) continue;
+    kept.push(other);
+    keptBytes.push(before?.bytes[place] ?? 0);
+  }
+  kept.push(extent);
+  keptBytes.push(bytes);
+  return { extents: kept.slice(-extentsMax), bytes: keptBytes.slice(-extentsMax) };
 }
 
 /**
