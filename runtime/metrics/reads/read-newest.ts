@@ -5,7 +5,7 @@ import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { PartSeries } from "../merge/merge.ts";
 import type { Plan, PlannedPart } from "../planning/plan.ts";
-import { printVector, type Vector } from "../promql/promql.ts";
+import { printVector, type Selector, type Vector } from "../promql/promql.ts";
 
 /** One part and its store. */
 export interface PartRead {
@@ -25,9 +25,38 @@ export interface SampledPart extends PartSeries {
 /** Most times at which a store looks for the newest sample of a point. */
 const looksMax = 288;
 
-/** The time of the newest sample at the end of the window; undefined without a recent one. */
-export function readNewest(reading: PartRead): Promise<number | undefined> {
+/** The time of the newest sample at the end of the window; undefined without a recent one, and if the points tell it. */
+export function readNewest(reading: PartRead): Promise<number | undefined> | undefined {
+  return isDatedByPoints(reading) ? undefined : readAtEnd(reading);
+}
+
+function readAtEnd(reading: PartRead): Promise<number | undefined> {
   return readTime(reading.part.newest, reading.plan.query.window.toMs, reading);
+}
+
+/** The width of a point as a share of its age, below which the start of the point tells the age of its sample. */
+const agesMin = 288;
+
+/**
+ * Tests if the newest sample is in the last present point, and if the width of that point is small against the age of
+ * the data. An average or an extreme over a range of a gauge is present only where the range has a sample. Other points
+ * may have their value of a sample before.
+ */
+function isDatedByPoints({ part, plan }: Pick<PartRead, "part" | "plan">): boolean {
+  const { window } = plan.query;
+  const isOld = part.isSettled && plan.nowMs - window.toMs >= agesMin * window.widthSeconds * 1_000;
+  return isOld && part.ranges.length > 0 && part.ranges.every((range) => isOverSamples(range, part.newest));
+}
+
+/** Tests if each point is of samples of the series that date the data, and of its own time. */
+function isOverSamples(range: Vector, newest: PartRead["part"]["newest"]): boolean {
+  if (newest.kind !== "timestamp" || range.kind !== "aggregate" || range.of.kind !== "over") return false;
+  const { fn, of, offsetMs = 0 } = range.of;
+  return fn !== "increase" && offsetMs === 0 && sameSeries(of, newest.of);
+}
+
+function sameSeries(one: Selector, other: Selector): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /**
@@ -40,6 +69,7 @@ export async function findNewest(
 ): Promise<number | undefined> {
   const { part, plan } = reading;
   const last = lastPointMs(points, plan.grid);
+  if (isDatedByPoints(reading)) return last === undefined ? readAtEnd(reading) : undefined;
   if (last === undefined || part.newest.kind !== "timestamp") return undefined;
   const rangeMs = plan.query.window.widthSeconds * 1_000;
   const stepMs = Math.max(part.store.intervalSeconds * 1_000, Math.ceil(rangeMs / looksMax));

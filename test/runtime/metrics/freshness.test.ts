@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { nowMs, startMetricsServer, type ScriptedMetricsServer } from "../http/routes/metrics-server.ts";
 import { success, type StoreReply } from "../stores/scripted-store.ts";
@@ -66,6 +67,11 @@ async function ageOf(path: string): Promise<string | undefined> {
   expect([answer?.status, answer?.text]).toEqual([200, answer?.text]);
   return answer?.headers["x-data-freshness"];
 }
+/** How often the store was asked for the time of its newest sample. */
+const timesRead = (): number =>
+  (server?.stores ?? [])
+    .flatMap(({ requests }) => requests)
+    .filter(({ form }) => instants.test(String(form.get("query")))).length;
 const queryOf = (metric: string, pairs: string): string => `/v1/metrics/query?metric=${metric}&${tenant}&${pairs}`;
 const promql = (query: string, pairs: string): string =>
   `/prometheus/api/v1/query_range?query=${encodeURIComponent(query)}&${pairs}`;
@@ -112,6 +118,42 @@ describe("the age of the newest sample behind a response", () => {
       expect(seconds * 1_000).toBeGreaterThanOrEqual(lateMs - newestMs);
       expect(seconds * 1_000).toBeLessThanOrEqual(lateMs - newestMs + slackMs + 1_000);
     }
+  });
+
+  test("needs no request of its own where points that are narrow against their age tell it", async () => {
+    const stepSeconds = { "1m": 60, "5m": 300, "15m": 900, "1h": 3_600 } as const;
+    const window = fc.record({
+      step: fc.constantFrom("1m", "5m", "15m", "1h"),
+      agg: fc.constantFrom("avg", "min", "max", "sum"),
+      endsAgo: fc.integer({ min: 1, max: 400 }),
+      points: fc.integer({ min: 2, max: 20 }),
+      endedBefore: fc.integer({ min: -30, max: 30 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(window, async ({ step, agg, endsAgo, points, endedBefore }) => {
+        const stepMs = stepSeconds[step] * 1_000;
+        const endMs = Math.floor(lateMs / stepMs - endsAgo) * stepMs;
+        // The series end around the end of the window: in a point of it, before all of them, or after.
+        const newestMs = endMs - endedBefore * (stepMs / 3) + 7_000;
+        await start({ eu: () => newestMs }, { nowMs: lateMs });
+        const [from, to] = [endMs - points * stepMs, endMs].map((ms) => new Date(ms).toISOString());
+        const age = await ageOf(queryOf("lag", `agg=${agg}&from=${from}&to=${to}&step=${step}`));
+        const dated = timesRead();
+        await server?.close();
+        const sampleMs = newestAt(endMs, newestMs);
+        const hasPoints = sampleMs > endMs - points * stepMs;
+        const isOld = lateMs - endMs >= 288 * stepMs && lateMs - endMs > 120_000;
+        expect(dated).toBe(isOld && hasPoints ? 0 : 1);
+        if (!hasPoints) return;
+        // Never too low, and too high by a 288th at most.
+        const ageMs = Number.parseInt(String(age), 10) * 1_000;
+        expect(ageMs).toBeGreaterThanOrEqual(lateMs - sampleMs);
+        expect(ageMs - 1_000).toBeLessThanOrEqual(
+          (lateMs - sampleMs) * (1 + 1 / 288) + (isOld ? 0 : intervalMs + stepMs / 288),
+        );
+      }),
+      { numRuns: 60 },
+    );
   });
 
   test("leaves out a store that lacks a part and so adds nothing", async () => {
