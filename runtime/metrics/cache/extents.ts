@@ -232,6 +232,7 @@ function withExtent(before: CachedQuery | undefined, extent: CachedExtent<unknow
   }
   kept.push(extent);
   keptBytes.push(bytes);
+  if (kept.length <= extentsMax) return { extents: kept, bytes: keptBytes };
   return { extents: kept.slice(-extentsMax), bytes: keptBytes.slice(-extentsMax) };
 }
 

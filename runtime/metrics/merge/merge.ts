@@ -4,7 +4,7 @@ import { invalidField } from "../../errors/api-error.ts";
 import type { HistogramSeries, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { RangeResult } from "../../stores/prometheus/prometheus-client.ts";
 import { governedLabels, type Labels, labelsKey, type Plan, type PlannedPart } from "../planning/plan.ts";
-import type { QuantileRecipe, Recipe, ScalarRecipe } from "../promql/recipe.ts";
+import { onlyStatistic, type QuantileRecipe, type Recipe, type ScalarRecipe } from "../promql/recipe.ts";
 import { bucketsOf, completeBuckets, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.ts";
 import { nativeQuantile } from "./merge-native.ts";
 import {
@@ -120,6 +120,8 @@ function finishScalars(
 ): Float64Array {
   const { count } = plan.grid;
   const merged = mergeStatistics(recipe, rows.flatMap(statisticPoints), { count, weights, missing });
+  const [only] = merged;
+  if (recipe.finish === onlyStatistic && only !== undefined) return presentValues(only, count);
   const finished = new Float64Array(count);
   // The loop allocates nothing for a point, because there can be half a million points.
   const values = merged.map(() => Number.NaN);
@@ -129,6 +131,14 @@ function finishScalars(
       ? recipe.finish(values, plan.query.window.widthSeconds) + 0
       : Number.NaN;
   }
+  return finished;
+}
+
+/** The values of the present points. As in every other value, a zero has no sign. */
+function presentValues({ values, present }: Points, count: number): Float64Array {
+  const finished = new Float64Array(count);
+  for (let index = 0; index < count; index += 1)
+    finished[index] = present[index] === 1 ? (values[index] ?? Number.NaN) + 0 : Number.NaN;
   return finished;
 }
 

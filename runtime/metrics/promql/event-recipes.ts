@@ -8,6 +8,7 @@ import {
   covered,
   eventShare,
   increaseStatistic,
+  onlyStatistic,
   type Recipe,
   samplesOf,
   type ScalarRecipe,
@@ -36,7 +37,7 @@ export function eventCountRecipe(metric: MetricConfig): EventsRecipe {
     ...average,
     statistics: average.statistics.slice(-1),
     value: metric.source.kind === "ratio" ? "the increase of the denominator" : "the number of observations",
-    finish: (merged) => merged[0] ?? Number.NaN,
+    finish: onlyStatistic,
   };
 }
 

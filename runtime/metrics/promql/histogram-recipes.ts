@@ -5,6 +5,7 @@ import {
   increaseNeeds,
   increaseOf,
   increaseStatistic,
+  onlyStatistic,
   type QuantileRecipe,
   quotient,
   type Recipe,
@@ -133,7 +134,7 @@ function distributionRecipe(
         kind: "scalar",
         statistics: [part("sum")],
         value: "the sum of all values observed in the point, not their number",
-        finish: (merged) => merged[0] ?? Number.NaN,
+        finish: onlyStatistic,
         ...shared,
       };
     case "min":

@@ -7,6 +7,7 @@ import {
   eventShare,
   increaseNeeds,
   increaseStatistic,
+  onlyStatistic,
   quotient,
   type Recipe,
   type RecipeOrAdvice,
@@ -53,7 +54,7 @@ export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): Reci
     kind: "scalar",
     statistics: [statistic],
     value,
-    finish: (merged) => merged[0] ?? Number.NaN,
+    finish: onlyStatistic,
     ...shared,
   });
   switch (aggregation) {
@@ -107,8 +108,7 @@ function counterRecipe(source: CounterSource, aggregation: Aggregation): RecipeO
     kind: "scalar",
     statistics: [increaseStatistic(source, source.increase, { name: "increase", merge })],
     value: meanings[aggregation] ?? "",
-    finish: (merged, windowSeconds) =>
-      perSecond ? (merged[0] ?? Number.NaN) / windowSeconds : (merged[0] ?? Number.NaN),
+    finish: perSecond ? (merged, windowSeconds) => (merged[0] ?? Number.NaN) / windowSeconds : onlyStatistic,
     dated: (scope) => scope.select(source),
     exemplified: (scope) => scope.select(source),
     needs: increaseNeeds(source.increase),

@@ -136,6 +136,11 @@ export function covered(
   };
 }
 
+/** The only statistic itself. A merge copies its points without a call for each of them. */
+export function onlyStatistic(merged: readonly number[]): number {
+  return merged[0] ?? Number.NaN;
+}
+
 /**
  * Divides the first of two statistics by the second; NaN if the second is 0. It reads by index, because destructuring
  * costs more.

@@ -36,12 +36,6 @@ const numberBytesMax = 32;
 const boundsBytesMax = 2 * numberBytesMax + 4;
 const [comma, minus, point, zero, open, close] = [0x2c, 0x2d, 0x2e, 0x30, 0x5b, 0x5d];
 
-/** Writes `,["2026-01-01T00:00:00.000Z",` of each time. */
-export function writeTimes(times: readonly string[]): WrittenTimes {
-  const written = times.map((time) => `,["${time}",`);
-  return { bytes: Buffer.from(written.join(""), "latin1"), length: written[0]?.length ?? 0 };
-}
-
 /** Creates an empty writer. @param bytesExpected estimated size of the response */
 export function createPointWriter(bytesExpected: number): PointWriter {
   // Not of the pool: a small body that is kept would keep all 64 KB of it.

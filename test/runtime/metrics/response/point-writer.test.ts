@@ -1,13 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createPointWriter, writeTimes } from "../../../../runtime/metrics/response/point-writer.ts";
+import { createPointWriter } from "../../../../runtime/metrics/response/point-writer.ts";
+import { writeTimes } from "../../../../runtime/metrics/response/query-json.ts";
 import { formatTime, formatTimes } from "../../../../runtime/metrics/request/time.ts";
 
-const times = [0, 60_000, 1_767_225_599_999, 1_767_225_600_000, 253_402_300_799_999].map(formatTime);
+const timesMs = [0, 60_000, 1_767_225_599_999, 1_767_225_600_000, 253_402_300_799_999];
+const times = timesMs.map(formatTime);
 const written = (values: readonly number[], room = 8): string => {
   const writer = createPointWriter(room);
   writer.text('é{"points":[');
-  writer.points(Float64Array.from(values), () => writeTimes(times), undefined);
+  writer.points(Float64Array.from(values), () => writeTimes(timesMs), undefined);
   writer.text("]}");
   return Buffer.from(writer.bytes()).toString();
 };
@@ -49,7 +51,7 @@ describe("points in bytes", () => {
 });
 
 test("a body keeps hardly more bytes than it has, whatever was expected", () => {
-  const many = Array.from({ length: 500 }, (_, place) => formatTime(place * 60_000));
+  const many = Array.from({ length: 500 }, (_, place) => place * 60_000);
   const values = [
     Float64Array.from(many, (_time, place) => place / 7),
     Float64Array.from(many, (_time, place) => place),
@@ -68,6 +70,9 @@ test("many times are written like single ones", () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(time, fc.integer({ min: 0, max: 200_000_000 }))), (all) => {
       expect(formatTimes(all)).toEqual(all.map(formatTime));
+      const { bytes, length } = writeTimes(all);
+      expect(bytes.toString()).toBe(all.map((ms) => `,["${formatTime(ms)}",`).join(""));
+      expect(length * all.length).toBe(bytes.length);
     }),
   );
 });
