@@ -5,7 +5,7 @@ import { makeSite } from "../harness/program.ts";
 import { startBareServer } from "../load/children.ts";
 import { endMs } from "./long-store.ts";
 import { herd, miss, step } from "./reads.ts";
-import { coldPanels, panelPath, writeMetrics } from "./requests.ts";
+import { coldPanels, hourPath, panelPath, writeMetrics } from "./requests.ts";
 import { ask, type Asker, type MetricsStage } from "./stage.ts";
 
 const hotSeconds = 4;
@@ -23,9 +23,23 @@ async function askHot(stage: Asker, paths: readonly (readonly string[])[], secon
   return { rate: rate(result), cpuMs: (cpuSeconds * 1_000) / times(result).length };
 }
 
-/** One response of ten series and 180 points again and again, beside a bare server that sends as many bytes. */
+/** One response again and again, beside bare servers that send as many bytes: ten series of three hours, and of one. */
 export async function hot(stage: MetricsStage, bench: Bench): Promise<readonly Measured[]> {
-  const path = panelPath(0, endMs);
+  const large = await hotBody(stage, bench, panelPath(0, endMs), [
+    [1, { atLeast: 6_000, cores: 4 }],
+    [10, { atLeast: 20_000, cores: 4 }],
+    [50, { atLeast: 30_000, cores: 4 }],
+  ]);
+  const small = await hotBody(stage, bench, hourPath(0, endMs), [[50, { of: "ratio", atLeast: 0.6 }]]);
+  return [...large, ...small];
+}
+
+async function hotBody(
+  stage: MetricsStage,
+  bench: Bench,
+  path: string,
+  bars: readonly (readonly [connections: number, bar: NonNullable<Measured["bar"]>])[],
+): Promise<readonly Measured[]> {
   const seconds = bench.isSmall ? 0.2 : hotSeconds;
   const bytes = await bodyBytes(stage, path);
   const { pods } = bench;
@@ -38,18 +52,13 @@ export async function hot(stage: MetricsStage, bench: Bench): Promise<readonly M
   await ask(stage, same(path, 50), seconds);
   await bareRate(50);
   const found: Measured[] = [];
-  for (const [connections, atLeast] of [
-    [1, 6_000],
-    [10, 20_000],
-    [50, 30_000],
-  ] as const) {
+  for (const [connections, bar] of bars) {
     const turns = await rounds(bench.rounds, async () => ({
       bare: await bareRate(connections),
       ...(await askHot(stage, same(path, connections), seconds)),
     }));
     const reference = { name: "bare Node server", values: turns.map((turn) => turn.bare) };
     const name = `hot, ${(bytes / 1_000).toFixed(0)} KB, ${connections} connections, ${pods} pods`;
-    const bar = { atLeast, cores: 4 };
     found.push({ name, unit: "req/s", values: turns.map((turn) => turn.rate), reference, bar });
     found.push({ name: `${name}: CPU`, unit: "ms", values: turns.map((turn) => turn.cpuMs) });
   }
