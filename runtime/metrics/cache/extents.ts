@@ -100,17 +100,18 @@ export function cover<Series>(
   nowMs: number,
 ): Coverage<Series> {
   const places = placesIn(extents, grid, lifetimes, nowMs);
-  if (places.length === 0 && grid.count > 0) return { runs: [], gap: { ...timesOf(grid), count: grid.count } };
+  if (places.length === 0 && grid.count > 0) return { runs: [], gap: gapOf(grid, 0, grid.count - 1) };
   const taken = takeNewest(places, grid.count);
   const first = taken.indexOf(undefined);
   if (first === -1) return { runs: runsOf(taken), gap: undefined };
   const last = taken.lastIndexOf(undefined);
   taken.fill(undefined, first, last);
-  const gap = { startMs: grid.startMs + first * grid.stepMs, stepMs: grid.stepMs, count: last - first + 1 };
-  return { runs: runsOf(taken), gap };
+  return { runs: runsOf(taken), gap: gapOf(grid, first, last) };
 }
 
-const timesOf = ({ startMs, stepMs }: PointGrid) => ({ startMs, stepMs });
+function gapOf({ startMs, stepMs }: PointGrid, first: number, last: number): PointGrid {
+  return { startMs: startMs + first * stepMs, stepMs, count: last - first + 1 };
+}
 
 /** The points of a grid that an extent supplies, within its lifetime. `end` is behind the last one. */
 interface PlaceInGrid<Series> {
@@ -139,11 +140,9 @@ function placesIn<Series>(
 /** The newest extent of each point; of equally old ones the first. */
 function takeNewest<Series>(places: readonly PlaceInGrid<Series>[], count: number) {
   const taken = Array.from<CachedExtent<Series> | undefined>({ length: count });
+  const oldestFirst = places.toReversed().sort((one, other) => one.extent.readAtMs - other.extent.readAtMs);
   // The extent that comes last replaces the others.
-  for (const { extent, begin, end } of places
-    .toReversed()
-    .sort((one, other) => one.extent.readAtMs - other.extent.readAtMs))
-    taken.fill(extent, begin, end);
+  for (const { extent, begin, end } of oldestFirst) taken.fill(extent, begin, end);
   return taken;
 }
 
@@ -222,10 +221,8 @@ export function createRangeCache(bytesMax: number): RangeCache {
 
 /** Adds the extent behind those that readers may still accept, and that it does not shadow. */
 function withExtent(before: CachedQuery | undefined, extent: CachedExtent<unknown>, bytes: number): CachedQuery {
-  const kept: CachedExtent<unknown>[] = [];
-  const keptBytes: number[] = [];
-  const others = before?.extents ?? [];
-  for (const [place, other] of others.entries()) {
+  const [kept, keptBytes]: [CachedExtent<unknown>[], number[]] = [[], []];
+  for (const [place, other] of (before?.extents ?? []).entries()) {
     if (extent.readAtMs - other.readAtMs >= ageMsMax || isShadowed(other, extent)) continue;
     kept.push(other);
     keptBytes.push(before?.bytes[place] ?? 0);

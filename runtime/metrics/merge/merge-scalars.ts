@@ -70,6 +70,14 @@ function pick(parts: readonly WeightedPoints[], count: number, better: Better): 
   return { values, present };
 }
 
+/** The values of the present points. As in every other value, a zero has no sign. */
+export function presentValues({ values, present }: Points, count: number): Float64Array {
+  const finished = new Float64Array(count);
+  for (let index = 0; index < count; index += 1)
+    finished[index] = present[index] === 1 ? (values[index] ?? Number.NaN) + 0 : Number.NaN;
+  return finished;
+}
+
 function at(values: Float64Array, index: number): number {
   return values[index] ?? Number.NaN;
 }

@@ -15,6 +15,7 @@ import {
   type MissingParts,
   ordinalOf,
   type Points,
+  presentValues,
   type StatisticPoints,
   type WeightedPoints,
 } from "./merge-scalars.ts";
@@ -131,14 +132,6 @@ function finishScalars(
       ? recipe.finish(values, plan.query.window.widthSeconds) + 0
       : Number.NaN;
   }
-  return finished;
-}
-
-/** The values of the present points. As in every other value, a zero has no sign. */
-function presentValues({ values, present }: Points, count: number): Float64Array {
-  const finished = new Float64Array(count);
-  for (let index = 0; index < count; index += 1)
-    finished[index] = present[index] === 1 ? (values[index] ?? Number.NaN) + 0 : Number.NaN;
   return finished;
 }
 

@@ -25,7 +25,7 @@ export interface SampledPart extends PartSeries {
 /** Most times at which a store looks for the newest sample of a point. */
 const looksMax = 288;
 
-/** The time of the newest sample at the end of the window; undefined without a recent one, and if the points tell it. */
+/** The newest sample's time at the end of the window; undefined without a recent one, or if the points tell it. */
 export function readNewest(reading: PartRead): Promise<number | undefined> | undefined {
   return isDatedByPoints(reading) ? undefined : readAtEnd(reading);
 }

@@ -28,7 +28,7 @@ const made = extents.map((all) =>
 const grid: PointGrid = { startMs: nowMs - 60_000, stepMs, count: 30 };
 const lifetimes: Lifetimes = { settledMs: 12_000, tailMs: 5_000 };
 
-/** The extent of a point by the definition: the newest one within the lifetime of the point, of equal ones the first. */
+/** The extent of a point by definition: the newest within the lifetime of the point, of equal ones the first. */
 function extentAt(all: readonly CachedExtent<number>[], ms: number): CachedExtent<number> | undefined {
   const own = all.filter(({ startMs, count, readAtMs, settledUntilMs }) => {
     const ageMs = nowMs - readAtMs;
