@@ -24,7 +24,8 @@ import {
   type CachedQuery,
   findResponse,
   type FoundResponse,
-  keyOf,
+  keyed,
+  type KeyedPlan,
   type MadeResponse,
   newResponseHeaders,
   pointsOf,
@@ -58,13 +59,12 @@ export interface QuerySources extends PlanSources {
 
 /** The cached response to an equal query, whose points count as hits; undefined without one. */
 export function findCounted(
-  route: string,
-  plan: Plan,
+  plan: KeyedPlan,
   nowMs: number,
   { responses, countPoints }: Pick<QuerySources, "responses" | "countPoints">,
 ): FoundResponse | undefined {
-  const found = findResponse(responses, route, plan, nowMs);
-  if (found !== undefined) countPoints(pointsOf(plan));
+  const found = findResponse(responses, plan, nowMs);
+  if (found !== undefined) countPoints(pointsOf(plan.plan));
   return found;
 }
 
@@ -82,6 +82,7 @@ interface AdmittedRun extends QueryRequest {
   readonly sources: QuerySources;
   readonly timing: ServerTiming;
   readonly plan: Plan;
+  readonly keyed: KeyedPlan;
   readonly admitted: AdmittedQueries;
   readonly explain: boolean;
 }
@@ -105,7 +106,7 @@ export async function handleQuery(
   const { query, readAtMs, explain } = parseQuery(route, { params, caller, nowMs: context.nowMs }, sources);
   const plan = makePlan(query, readAtMs);
   const admitted = await sources.admit(plansOf(plan), caller);
-  const run: AdmittedRun = { ...request, route, sources, timing, plan, admitted, explain };
+  const run: AdmittedRun = { ...request, route, sources, timing, plan, keyed: keyed(route, plan), admitted, explain };
   return runAdmitted(admitted, async () => sharedResponse(run));
 }
 
@@ -145,8 +146,8 @@ export function parseQuery(
 }
 
 /** The stored response to an equal query, unless it is too old for the class of this one. */
-function cached({ route, plan, caller, context, admitted, explain, sources }: AdmittedRun) {
-  const found = explain ? undefined : findCounted(route, plan, context.nowMs, sources);
+function cached({ plan, keyed: own, caller, context, admitted, explain, sources }: AdmittedRun) {
+  const found = explain ? undefined : findCounted(own, context.nowMs, sources);
   if (found === undefined) return undefined;
   admitted.charge(plansOf(plan).map(() => noReads));
   return { ...found.response, revalidate: sources.remember?.({ plan, caller, found }) };
@@ -166,11 +167,11 @@ function sharedResponse(run: AdmittedRun): Promise<MetricsResponse> {
 }
 
 /** Everything that a response depends on, also one that is not stored; undefined for one that is not shared. */
-function makingKey({ route, plan, caller, explain }: AdmittedRun): string | undefined {
+function makingKey({ plan, keyed: { key }, caller, explain }: AdmittedRun): string | undefined {
   const { query } = plan;
   if (explain || query.snapshot !== undefined) return undefined;
   const own = [query.isCompleteRequired, caller.scopes.includes(explainScope), describePlan(plan)];
-  return `${own.join(" ")} ${keyOf(route, plan)}`;
+  return `${own.join(" ")} ${key}`;
 }
 
 /** A response of an equal query that is not stored. It costs this query no read. @throws the error of all stores */
@@ -206,7 +207,8 @@ async function readNew(run: AdmittedRun): Promise<MetricsResponse> {
 }
 
 /** The response, which is stored for equal queries. */
-function respond({ route, plan, context, admitted, explain, sources, timing }: AdmittedRun, data: QueryRead) {
+function respond(run: AdmittedRun, data: QueryRead) {
+  const { route, plan, context, admitted, explain, sources, timing } = run;
   timing.step("answer");
   const counts = countsOfWindows(data.stores);
   const cache = cacheHeader(data.source, counts, plan);
@@ -217,7 +219,7 @@ function respond({ route, plan, context, admitted, explain, sources, timing }: A
   if (explain) return explainResponse(response, plan, { ...data, estimates: admitted.estimates });
   if (data.source === "store") {
     const series = pageOf(data.result, plan.query);
-    storeResponse(sources.responses, route, plan, { ...age, response, series });
+    storeResponse(sources.responses, run.keyed, { ...age, response, series });
   }
   return response;
 }
@@ -227,5 +229,6 @@ function takeExplain(params: Parameters, caller: Caller): { readonly params: Par
   const explain = readWord(params, "explain", ["true", "false"]) === "true";
   if (explain && !caller.scopes.includes(explainScope))
     throw new ApiError("scope_missing", `explain=true requires the scope ${explainScope}; use a token with this scope`);
+  if (!params.has("explain")) return { params, explain };
   return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
 }

@@ -184,7 +184,9 @@ function seriesRoute({ name, operation, handle, representations }: SeriesRoute):
       const format = chooseMediaType(request.accept, seriesFormats);
       if (format === csvMediaType) rejectInTables(request);
       const csv = readWord(request.query, "csv", ["raw"]) ?? "neutral";
-      const query = new Map([...request.query].filter(([own]) => own !== "csv"));
+      const query = request.query.has("csv")
+        ? new Map([...request.query].filter(([own]) => own !== "csv"))
+        : request.query;
       const { status, headers, body, json: bytesOf, revalidate, sent } = await handle({ ...request, query });
       const links = [nextPageLink(request.query, body), headers["Link"]].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };

@@ -17,7 +17,7 @@ import { readSpan } from "../request/read-query.ts";
 import type { MetricSelector, SelectorsRequest } from "../request/selector.ts";
 import { endAt, formatTime, timeAt } from "../request/time.ts";
 import { firstPointMs, pointCount } from "../request/window.ts";
-import { findResponse } from "../response/cached-response.ts";
+import { findResponse, keyed } from "../response/cached-response.ts";
 import { noStore } from "../response/response-headers.ts";
 import { identityOf } from "../response/snapshots.ts";
 
@@ -92,7 +92,7 @@ function parse(request: PlanRequest, { queryContext, snapshots }: PlanSources): 
 }
 
 function cacheOf(plan: Plan, sources: PlanSources, nowMs: number): ExpectedCache | null {
-  return findResponse(sources.responses, "query", plan, nowMs) === undefined
+  return findResponse(sources.responses, keyed("query", plan), nowMs) === undefined
     ? expectedCache(plan, sources, nowMs)
     : "hit";
 }

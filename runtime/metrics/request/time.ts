@@ -14,8 +14,8 @@ export function parseTime(text: string): number | undefined {
   const [, seconds, fraction = ""] = isoUtc.exec(text) ?? [];
   if (seconds === undefined) return undefined;
   const ms = Date.parse(`${seconds}.${fraction.slice(0, 3).padEnd(3, "0")}Z`);
-  // Date.parse reads 30 February as 2 March; the comparison with the formatted time detects it.
-  if (Number.isNaN(ms) || ms < 0 || !formatTime(ms).startsWith(seconds)) return undefined;
+  // Date.parse reads 30 February as 2 March, and 24:00 as the next day; the day of the result detects it.
+  if (Number.isNaN(ms) || ms < 0 || new Date(ms).getUTCDate() !== Number(seconds.slice(8, 10))) return undefined;
   return ms;
 }
 

@@ -36,13 +36,11 @@ export interface CachedQuery {
 /** Finds the cached response to an equal query, and sets the headers of its age. */
 export function findResponse(
   responses: ResponseCache,
-  route: string,
-  plan: Plan,
+  { plan, key }: KeyedPlan,
   nowMs: number,
 ): FoundResponse | undefined {
   const { query } = plan;
   if (query.snapshot !== undefined) return undefined;
-  const key = keyOf(route, plan);
   const lifetimes = lifetimesOf(query);
   const cached = responses.find(key, lifetimes, nowMs);
   if (cached === undefined) return undefined;
@@ -93,15 +91,14 @@ interface NewResponse {
  */
 export function storeResponse(
   responses: ResponseCache,
-  route: string,
-  plan: Plan,
+  { plan, key }: KeyedPlan,
   { response, series, nowMs, oldest, isStale }: NewResponse & { readonly series: readonly ResultSeries[] },
 ): void {
   const { query } = plan;
   if (isStale || response.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0)
     return;
   const bytes = responseBytes + bytesOfSeries(series);
-  responses.set(keyOf(route, plan), { response, madeAtMs: nowMs, isSettled: isSettledPlan(plan), oldest, bytes });
+  responses.set(key, { response, madeAtMs: nowMs, isSettled: isSettledPlan(plan), oldest, bytes });
 }
 
 /** Limits how long the caller may cache a new response. Shared caches and partial responses are excluded. */
@@ -125,10 +122,17 @@ function cacheControl(lifetimeMs: number): Readonly<Record<string, string>> {
   return { "Cache-Control": `private, max-age=${Math.max(0, Math.floor(lifetimeMs / 1_000))}` };
 }
 
-/** Exemplars up to now are of the age of the response, like the points of its tail. */
-export function keyOf(route: string, { query, nowMs }: Plan): string {
-  const { page, limit, exemplarsToMs = "" } = query;
-  return `${route} ${page} ${limit} ${exemplarsToMs === nowMs ? "now" : exemplarsToMs} ${identityOf(query)}`;
+/** A plan with the key of its response. */
+export interface KeyedPlan {
+  readonly plan: Plan;
+  readonly key: string;
+}
+
+/** Makes the key, a digest, once for all uses. Exemplars up to now are as old as the response, like its tail. */
+export function keyed(route: string, plan: Plan): KeyedPlan {
+  const { page, limit, exemplarsToMs = "" } = plan.query;
+  const exemplars = exemplarsToMs === plan.nowMs ? "now" : exemplarsToMs;
+  return { plan, key: `${route} ${page} ${limit} ${exemplars} ${identityOf(plan.query)}` };
 }
 
 /** Tests if no point of the window can change in any store. */

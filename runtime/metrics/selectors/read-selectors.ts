@@ -9,7 +9,7 @@ import type { Plan } from "../planning/plan.ts";
 import type { Result } from "../reads/run-plan.ts";
 import { noReads, type QueryReads, readPlan, storesOf } from "../reads/store-middleware.ts";
 import type { SelectorSeries } from "../request/selector.ts";
-import { type FoundResponse, newResponseHeaders, storeResponse } from "../response/cached-response.ts";
+import { type FoundResponse, keyed, newResponseHeaders, storeResponse } from "../response/cached-response.ts";
 import { cacheHeader, freshnessHeader } from "../response/response-headers.ts";
 
 /** Most points of all selectors of one request, since they are in memory together. */
@@ -55,7 +55,7 @@ interface Shared extends SelectorsReading {
 export async function readSelectors(reading: SelectorsReading): Promise<ReadSelectors> {
   const { plans, context, sources, noteReads } = reading;
   const cached = plans.map((plan, index) => {
-    const found = findCounted(selectorRoute, plan, context.nowMs, sources);
+    const found = findCounted(keyed(selectorRoute, plan), context.nowMs, sources);
     if (found === undefined) return undefined;
     const response = foundResponse(found);
     noteReads(index, response.reads);
@@ -106,7 +106,7 @@ async function readNew(plan: Plan, index: number, shared: Shared): Promise<Selec
   const counts = stores.counts();
   const response = selectorResponse(result, cacheHeader("store", counts, plan));
   const age = { nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
-  storeResponse(sources.responses, selectorRoute, plan, { ...age, response, series: result.series });
+  storeResponse(sources.responses, keyed(selectorRoute, plan), { ...age, response, series: result.series });
   const headers = { ...response.headers, ...newResponseHeaders(plan, { ...age, response }) };
   const selected = { data: response.body, headers, reads, found: undefined };
   takePoints(plan, selected, shared.stamps, shared.points);

@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { formatTime, parseTime } from "../../../../runtime/metrics/request/time.ts";
 
@@ -28,6 +29,20 @@ test.each([
   "+002026-01-01T00:00:00Z",
 ])("%j is no time in ISO 8601 UTC", (text) => {
   expect(parseTime(text)).toBeUndefined();
+});
+
+test("a text is a time if its formatted time begins like it", () => {
+  const two = fc.integer({ min: 0, max: 62 }).map((number) => String(number).padStart(2, "0"));
+  const year = fc.integer({ min: 1_960, max: 2_104 });
+  fc.assert(
+    fc.property(year, fc.tuple(two, two, two, two, two), (y, [month, day, hour, minute, second]) => {
+      const seconds = `${y}-${month}-${day}T${hour}:${minute}:${second}`;
+      const ms = Date.parse(`${seconds}.000Z`);
+      const isTime = ms >= 0 && formatTime(ms).startsWith(seconds);
+      expect(parseTime(`${seconds}Z`)).toBe(isTime ? ms : undefined);
+    }),
+    { numRuns: 20_000 },
+  );
 });
 
 test("a time is formatted with milliseconds", () => {
