@@ -100,7 +100,7 @@ export async function account(evidence: Evidence): Promise<Account> {
       accepted: accepted.length,
       attempts: installation.partners.reduce((sum, { receipts }) => sum + receipts.length, 0),
       faults: faults.length,
-      stalls: stalls.length,
+      stalls: stalls.map(({ fromMs, toMs }) => `${sinceFirst(faults, fromMs)} for ${toMs - fromMs} ms`),
       fates: Object.fromEntries([...Map.groupBy(fates, ({ text }) => text)].map(([text, all]) => [text, all.length])),
       doubled: Object.fromEntries(
         doubles.map(({ partner, count, allowed }) => [partner.profile.name, `${count} of ${allowed}`]),
@@ -117,17 +117,20 @@ export async function account(evidence: Evidence): Promise<Account> {
   };
 }
 
+/** Seconds since the first fault. */
+function sinceFirst([first]: readonly PastFault[], atMs: number): string {
+  return `${((atMs - (first?.fromMs ?? 0)) / 1_000).toFixed(1)} s`;
+}
+
 /** Repeats of attempts that were recorded each time, with their times since the first fault. */
 function needlessTexts(
   { installation: { partners }, faults }: Evidence,
   recorded: Awaited<ReturnType<typeof recordedAttempts>>,
 ): Readonly<Record<string, readonly string[]>> {
-  const startedMs = faults[0]?.fromMs ?? 0;
-  const second = (atMs: number): string => `${((atMs - startedMs) / 1_000).toFixed(1)} s`;
   const texts = partners.map(({ profile, receipts }): [string, readonly string[]] => {
     const found = needless(doubled(receipts).slice(-doubledReadMax), receipts, recorded.get(profile.name) ?? new Map());
     const shown = found.slice(0, shownMax).map(({ first, again }) => {
-      return `${first.eventId}: attempt ${again.attempt} at ${second(first.fromMs)} and ${second(again.fromMs)}`;
+      return `${first.eventId}: attempt ${again.attempt} at ${sinceFirst(faults, first.fromMs)} and ${sinceFirst(faults, again.fromMs)}`;
     });
     return [profile.name, found.length > shownMax ? [...shown, `${found.length} in all`] : shown];
   });

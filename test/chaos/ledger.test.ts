@@ -86,6 +86,9 @@ test("a pod whose lanes others took without a fault excuses the attempts that we
   const [stall, ...more] = lapses([beats, [0, 500, 2_000, 2_500]], []);
   expect([stall?.fromMs, stall?.toMs, more.length]).toEqual([500, 2_300, 0]);
   expect(lapses([beats], [past("kill_pod", 400, 600)])).toEqual([]);
+  expect(lapses([[0, 9_000]], [past("stop_pod", 100, 8_900)])).toEqual([]);
+  expect(lapses([[7_000, 9_000]], [past("stop_pod", 100, 6_900)])).toHaveLength(1);
+  expect(lapses([[7_000, 9_000]], [past("kill_server", 100, 6_900)])).toEqual([]);
   const repeat = [receipt("a", 600), receipt("a", 2_400)];
   expect(judgeDoubled(repeat, []).unexcused).toHaveLength(1);
   expect(judgeDoubled(repeat, lapses([beats], [])).unexcused).toEqual([]);

@@ -88,7 +88,8 @@ function touchesServers(fault: Pick<Fault, "verb">): boolean {
 }
 
 /**
- * Stalls of pods without a fault, such as on a starved machine: others took their lanes before the next heartbeat.
+ * Stalls of pods without a fault, such as on a starved machine: others took their lanes before the next heartbeat. A
+ * lost pod explains the stall that begins with the loss. A fault of a server delays the heartbeats of all pods.
  *
  * @param beatsMs times of the heartbeats of each pod, ascending
  */
@@ -97,7 +98,10 @@ export function lapses(beatsMs: readonly (readonly number[])[], faults: readonly
   return beatsMs.flatMap((times, target) =>
     times.flatMap((toMs, index): readonly PastFault[] => {
       const fromMs = times[index - 1] ?? toMs;
-      const isKnown = taking.some((one) => fromMs <= one.toMs + settleMsMax && toMs >= one.fromMs);
+      const isKnown = taking.some((one) => {
+        const untilMs = losesPod(one.fault) ? one.fromMs + recordMsMax : one.toMs + settleMsMax;
+        return fromMs <= untilMs && toMs >= one.fromMs;
+      });
       if (toMs - fromMs <= laneLeaseMs || isKnown) return [];
       return [{ fault: { verb: "stop_pod", target, ms: toMs - fromMs }, fromMs, toMs }];
     }),
