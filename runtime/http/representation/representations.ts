@@ -13,7 +13,10 @@ interface Representation {
   readonly etag: string;
 }
 
-/** Representations of cached bodies. Each is made once and lives as long as its body. */
+/**
+ * Representations of cached bodies. A body has the two that were used last, since caches count the bytes of a body, and
+ * not those of each format and coding.
+ */
 export interface Representations {
   /** @param write the body in this format */
   of(
@@ -25,6 +28,7 @@ export interface Representations {
 }
 
 const tagLength = 22;
+const keptMax = 2;
 
 /** Creates an empty cache. */
 export function createRepresentations(): Representations {
@@ -42,7 +46,11 @@ export function createRepresentations(): Representations {
       known.set(body, own);
       const key = `${format} ${coding}`;
       const made = own.get(key) ?? make(coding, write);
+      // Insertion order is the order of use.
+      own.delete(key);
       own.set(key, made);
+      const [oldest = key] = own.keys();
+      if (own.size > keptMax) own.delete(oldest);
       return made;
     },
   };

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { chooseCoding, chooseMediaType, encodeBytes } from "../../../../runtime/http/representation/representations.ts";
+import {
+  chooseCoding,
+  chooseMediaType,
+  createRepresentations,
+  encodeBytes,
+} from "../../../../runtime/http/representation/representations.ts";
 
 describe("the coding of a response", () => {
   const rows: readonly (readonly [header: string | undefined, coding: string])[] = [
@@ -45,4 +50,16 @@ describe("the media type of a response", () => {
     (header) =>
       expect(() => chooseMediaType(header, offered)).toThrow("This path returns application/json or text/csv."),
   );
+});
+
+test("a body keeps the two representations that were used last", async () => {
+  const [representations, body, made] = [createRepresentations(), {}, [] as string[]];
+  const read = async (format: string): Promise<void> => {
+    await representations.of(body, format, "identity", () => {
+      made.push(format);
+      return Buffer.from(format);
+    });
+  };
+  for (const format of ["json", "csv", "json", "csv", "json", "ndjson", "json", "csv"]) await read(format);
+  expect(made).toEqual(["json", "csv", "ndjson", "csv"]);
 });
