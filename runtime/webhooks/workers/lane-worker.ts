@@ -203,14 +203,18 @@ export class LaneWorker {
 
   #startPull(queue: LaneQueue): Pull {
     const policy = this.#policy;
-    const redeliveryCheck = createRedeliveryCheck(() => policy.inFlightMax(queue));
-    return this.#context.deliveries.pull(queue, policy.lane, {
+    const { deliveries } = this.#context;
+    const redeliveryCheck = createRedeliveryCheck(
+      () => policy.inFlightMax(queue),
+      () => deliveries.lastSeq(),
+    );
+    return deliveries.pull(queue, policy.lane, {
       credit: () => Math.min(policy.credit(queue), this.#budgetCredit()),
       onMessage: (message) => {
         if (queue === "first") this.#waiting = message.waiting;
         this.#accept(message, redeliveryCheck);
       },
-      onOpen: () => redeliveryCheck.require(),
+      onOpen: redeliveryCheck.start,
       repair: () => policy.ensureConsumer(queue),
     });
   }
