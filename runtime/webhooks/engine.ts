@@ -251,7 +251,8 @@ export class WebhookEngine {
   async #stop(drainMs: number): Promise<void> {
     await Promise.all([this.#stopSubject(), this.#streamWatch.stop()]);
     // Other pods take the lanes over at once, while the attempts under way here may end.
-    await Promise.all([this.#router.stop(drainMs), this.#lanes.stop(drainMs), this.#ownership.leave()]);
+    const drained = Promise.all([this.#router.stop(drainMs), this.#lanes.stop(drainMs)]);
+    await Promise.all([drained, this.#ownership.leave(drained)]);
     this.#ending.abort();
     await this.#stopHolds();
     this.#stopBackground();

@@ -139,13 +139,31 @@ export class LaneOwnership {
     return performance.now() - this.#lastBeatMs;
   }
 
-  /** Deletes the heartbeat of this pod, so that other pods take its lanes at once. Never rejects. */
-  async leave(): Promise<void> {
+  /**
+   * Deletes the heartbeat of this pod, so that other pods take its lanes at once. Never rejects.
+   *
+   * @param drained resolves when the work of this pod has ended. @default there is none
+   */
+  async leave(drained: Promise<unknown> = Promise.resolve()): Promise<void> {
     this.#hasLeft = true;
     clearTimeout(this.#timer);
     await this.#beat;
     // What is in work may still end here.
-    await this.#deps.bucket.remove(this.#key, partnersField(this.#deps.held())).catch(() => undefined);
+    if (!(await this.#remove())) return;
+    await drained;
+    // The next owners use all places at once.
+    await this.#remove();
+  }
+
+  /** Returns false if nothing is left to report: the marker names no partner, or is not stored. */
+  async #remove(): Promise<boolean> {
+    const held = this.#deps.held();
+    const { bucket } = this.#deps;
+    const removal = bucket.remove(this.#key, partnersField(held));
+    return removal.then(
+      () => held.size > 0,
+      () => false,
+    );
   }
 
   async #update(): Promise<void> {

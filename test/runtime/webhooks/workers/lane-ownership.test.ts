@@ -138,7 +138,10 @@ test("a pod starts after a delayed response to its first heartbeat, with the oth
 });
 
 /** The ownership of a pod by a bucket of heartbeats, with a clock of JetStream that is at 10 s when it starts. */
-async function startOwnership(bucketOf: (nowMs: () => number) => object): Promise<LaneOwnership> {
+async function startOwnership(
+  bucketOf: (nowMs: () => number) => object,
+  calls: Partial<typeof quietCalls> = {},
+): Promise<LaneOwnership> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"], now: 0 });
   onTestFinished(() => void vi.useRealTimers());
   const fromMs = performance.now();
@@ -146,7 +149,7 @@ async function startOwnership(bucketOf: (nowMs: () => number) => object): Promis
   const clock = { observe: () => undefined, now: nowMs, localMs: () => performance.now() };
   const { log } = memoryLog();
   const bucket = { remove: async () => undefined, ...bucketOf(nowMs) };
-  const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls };
+  const given = { bucket, clock, leases: createLeaseClock(), podId: "own", log, ...quietCalls, ...calls };
   const ownership = new LaneOwnership(given as unknown as LaneOwnershipDeps);
   onTestFinished(() => ownership.leave());
   await ownership.start();
@@ -161,6 +164,27 @@ test("a pod that is gone loses its lanes at once, not at the next regular heartb
   expect(ownership.livePods()).toEqual(["other", "own"]);
   await vi.advanceTimersByTimeAsync(1);
   expect(ownership.livePods()).toEqual(["own"]);
+});
+
+test("a pod that stops names what it has in work, and takes that back once it has ended", async () => {
+  const markers: (readonly [one: boolean | undefined, other: boolean | undefined])[] = [];
+  const remove = async (_key: string, headers: Readonly<Record<string, string>>): Promise<void> =>
+    void markers.push([namesPartner({ headers }, "one"), namesPartner({ headers }, "other")]);
+  let held: readonly string[] = ["one"];
+  const own = { key: "own", storedAtMs: 10_000, revision: 1 };
+  const bucketOf = () => ({ put: async () => 1, all: async () => [own], remove });
+  const ownership = await startOwnership(bucketOf, { held: () => new Set(held) });
+  const drained = Promise.withResolvers<void>();
+  const left = ownership.leave(drained.promise);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(markers).toEqual([[true, false]]);
+  held = [];
+  drained.resolve();
+  await left;
+  expect(markers).toEqual([
+    [true, false],
+    [false, false],
+  ]);
 });
 
 test("a lost read of heartbeats delays the next heartbeat by half a second, and longer only while reads fail", async () => {
