@@ -50,8 +50,16 @@ export function decideRedelivery(
     return { kind: "superseded" };
   const records = attempts.filter((record) => !isLater(delivery, record));
   const record = records.find(({ settlement }) => settlement.kind === "delivered") ?? records.at(-1);
-  if (record !== undefined) return { kind: "apply", settlement: record.settlement };
+  if (record !== undefined) return { kind: "apply", settlement: recordedSettlement(record) };
   return deliveryCount > deliveriesWithoutTraceMax ? { kind: "poison" } : { kind: "send" };
+}
+
+/**
+ * The settlement of an attempt made earlier. It disables no partner: an edit may have enabled it since, and the next
+ * attempt shows whether the endpoint still responds with 410.
+ */
+function recordedSettlement({ settlement }: AttemptRecord): Settlement {
+  return settlement.kind === "disabled" ? { ...settlement, kind: "rejected" } : settlement;
 }
 
 /** Whether a delivery was moved to another lane or has gone on. @throws NoReplyError as {@link readStoredState} */

@@ -74,6 +74,13 @@ describe("a redelivered message", () => {
       2,
       { kind: "apply", settlement: delivered },
     ],
+    [
+      "whose 410 is recorded disables no partner, which may have been edited since",
+      [made(2, { kind: "disabled", reason: "status_410" })],
+      [delivery],
+      2,
+      { kind: "apply", settlement: { kind: "rejected", reason: "status_410" } },
+    ],
     ["often enough without a trace is poison", [], [delivery], deliveriesWithoutTraceMax + 1, { kind: "poison" }],
     [
       "often, but with a trace, is settled",
