@@ -55,6 +55,13 @@ export const standardRows: readonly Row[] = [
     signedBy((valid) => `v2,abc  v1 ${valid} v1,short`),
   ],
   [
+    "standard-webhooks-commas-between-entries",
+    "A proxy joined lines: entries of several may have a comma between them, with a space behind it or none.",
+    accepted,
+    signedBy((valid) => `v2,abc,v1,${"A".repeat(43)}=,${valid}, v3,abc`),
+  ],
+  ["standard-webhooks-comma-at-the-end", "An empty line was joined too.", accepted, signedBy((valid) => `${valid},`)],
+  [
     "standard-webhooks-nine-signatures",
     "A ninth entry is not read.",
     accepted,

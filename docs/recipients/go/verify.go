@@ -64,7 +64,9 @@ var (
 	secondsForm   = regexp.MustCompile(`^\d{1,12}$`)
 	hmacV1Form    = regexp.MustCompile(`^v1=[A-Za-z0-9+/]{43}=$`)
 	sharedForm    = regexp.MustCompile(`^v1,[A-Za-z0-9+/]{43}=$`)
-	publicForm    = regexp.MustCompile(`^v1a,[A-Za-z0-9+/]{86}==$`)
+	// A comma ends each line of a repeated header. Some proxies put no space behind it.
+	entryEnd   = regexp.MustCompile(`,(v\d+[a-z]?,)`)
+	publicForm = regexp.MustCompile(`^v1a,[A-Za-z0-9+/]{86}==$`)
 )
 
 // Verify returns the id of the key that signed a request, or a *Refusal. The target is the request target as it was
@@ -124,7 +126,7 @@ func verifyStandard(header http.Header, body []byte, keys []VerificationKey, now
 	if isOutside(time.Unix(seconds, 0), now) {
 		return "", unsigned("timestamp_outside_window")
 	}
-	given := entries(signatures, " ")
+	given := entries(entryEnd.ReplaceAllString(signatures, " $1"), " ")
 	shared, public := matching(given, sharedForm), matching(given, publicForm)
 	if len(shared)+len(public) == 0 || strings.Contains(id, ".") {
 		return "", unsigned("signature_malformed")

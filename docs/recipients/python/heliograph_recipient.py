@@ -104,7 +104,8 @@ def _verify_standard(headers, method, path, body, keys, now):
     if timestamp is None:
         raise _unsigned("timestamp_missing")
     _check_window(float(timestamp) if re.fullmatch(r"[0-9]{1,12}", timestamp) else None, now)
-    known = [one for one in _ENTRY_END.split(signatures)[:SIGNATURES_MAX] if _STANDARD.fullmatch(one)]
+    given = [one[:-1] if one.endswith(",") else one for one in _ENTRY_END.split(signatures)[:SIGNATURES_MAX]]
+    known = [one for one in given if _STANDARD.fullmatch(one)]
     if not known or "." in identity:
         raise _unsigned("signature_malformed")
     signed = f"{identity}.{timestamp}.".encode() + body

@@ -81,6 +81,9 @@ function signatureBy(key: SigningKey, signed: Uint8Array): string {
   return `v1a,${signBytes(key.privateKey, signed).toString("base64")}`;
 }
 
+/** A comma ends each line of a repeated header. Some servers and proxies put no space behind it. */
+const entryEnd = /,? |,(?=v\d+[a-z]?,)/u;
+
 /**
  * Verifies a Standard Webhooks request with all keys in force, shared and public. One matching signature among the
  * first eight entries is enough. Source: Standard Webhooks 1.0.0, "Verifying webhook authenticity".
@@ -91,13 +94,12 @@ export function verifyStandardWebhooks(
   nowMs: number,
 ): VerificationResult {
   const id = singleHeader(request, "webhook-id");
-  const signatures = singleHeader(request, "webhook-signature")?.split(" ", signaturesMax);
+  const signatures = singleHeader(request, "webhook-signature")?.split(entryEnd, signaturesMax);
   const timestamp = singleHeader(request, "webhook-timestamp");
   if (id === undefined || signatures === undefined) return fault("signature_missing");
   if (timestamp === undefined) return fault("timestamp_missing");
   const late = timeFault(timestampMs(timestamp), nowMs);
   if (late !== undefined) return fault(late);
-  // A comma ends each line of a repeated header.
   const known = signatures.map((one) => one.replace(/,$/u, "")).filter((one) => signatureForm.test(one));
   if (known.length === 0 || id.includes(".")) return fault("signature_malformed");
   const keyId = matchingKey(keys, known, signedBytes({ id, timestamp, body: request.body }), nowMs);
