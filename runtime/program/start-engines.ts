@@ -14,7 +14,7 @@ import { createUsageStream } from "../nats/streams/usage-stream.ts";
 import { createPreviews, type Previews } from "../preview/previews.ts";
 import { version } from "../version.ts";
 import { createWebhookEngine, type WebhookEngine } from "../webhooks/engine.ts";
-import { podKey } from "../webhooks/workers/lane-ownership.ts";
+import { podKey } from "../webhooks/workers/heartbeats.ts";
 import type { ProgramContext } from "./program-plan.ts";
 import { startStep } from "./start-error.ts";
 

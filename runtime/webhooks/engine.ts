@@ -34,7 +34,8 @@ import { createReplayStore, type ReplayStore } from "./replay/replay-job.ts";
 import { createReplays, type Replays } from "./replay/replays.ts";
 import { createReplayRunner } from "./replay/runner.ts";
 import { publishedKeys, type PublishedKeys } from "./signing/keys.ts";
-import { LaneOwnership, podKey } from "./workers/lane-ownership.ts";
+import { podKey } from "./workers/heartbeats.ts";
+import { LaneOwnership } from "./workers/lane-ownership.ts";
 import { Lanes, serveHolds } from "./workers/lane-workers.ts";
 import { createPromotions, type Promotions } from "./workers/promotions.ts";
 

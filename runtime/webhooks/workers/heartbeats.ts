@@ -9,6 +9,9 @@ import type { Bucket, MarkedEntry } from "../../nats/streams/buckets.ts";
  * to them in a take-over. Earlier versions send another value or none, so no pod makes such attempts next to them.
  */
 export const beatValue = "direct-half";
+const beatMs = 500;
+/** Shortest time between two heartbeats. */
+export const beatMsMin = 50;
 /** Header of a heartbeat: age in milliseconds at which its pod counts as gone. */
 const leaseHeader = "Lease-Ms";
 /** Pods of earlier versions use their leases longer, and send no such header. */
@@ -26,6 +29,12 @@ interface BeatDeps {
   readonly bucket: Bucket;
   readonly clock: StreamClock;
   readonly leases: LeaseClock;
+}
+
+/** When a heartbeat was sent, by the lease clock, and when JetStream stored it. */
+export interface Lease {
+  readonly sentMs: number;
+  readonly storedAtMs: number;
 }
 
 interface Beat {
@@ -67,6 +76,25 @@ export async function sendBeat(
   const own = entries.find((entry) => entry.key === key && entry.revision === revision);
   if (own !== undefined) clock.observe({ sentAtMs, storedAtMs: own.storedAtMs, receivedAtMs });
   return { entries, sentMs, storedAtMs: own?.storedAtMs ?? clock.now(), revision, isUpToDate: own !== undefined };
+}
+
+/** Removes the heartbeat of a pod that leaves. Resolves with the partners that the marker names. Never rejects. */
+export async function removeBeat(
+  bucket: Bucket,
+  key: string,
+  partners: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const removal = bucket.remove(key, partnersField(partners));
+  return removal.then(
+    () => partners,
+    () => new Set<string>(),
+  );
+}
+
+/** Heartbeats are at multiples of their period, also after one that took most of it. */
+export function msToNextBeat(nowMs: number): number {
+  const ms = beatMs - (nowMs % beatMs);
+  return ms < beatMsMin ? ms + beatMs : ms;
 }
 
 /** The header that names partners. */
@@ -138,4 +166,9 @@ export class OtherPods {
     });
     return Math.max(0, ...ends);
   }
+}
+
+/** The bucket key of a pod, which must be one subject token. */
+export function podKey(podId: string): string {
+  return podId.replaceAll(/[^\w-]/gu, "_");
 }

@@ -4,7 +4,19 @@ import { untilAvailable } from "../../nats/connection/retry-until-reply.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
 import { laneLeaseMs, laneUseMs, type LeaseClock } from "../../nats/connection/lease-clock.ts";
 import type { Log } from "../log.ts";
-import { beatValue, leftMs, livePods, partnersField, sendBeat, untilGoneMs, OtherPods } from "./heartbeats.ts";
+import {
+  podKey,
+  type Lease,
+  beatMsMin,
+  beatValue,
+  leftMs,
+  livePods,
+  msToNextBeat,
+  removeBeat,
+  sendBeat,
+  untilGoneMs,
+  OtherPods,
+} from "./heartbeats.ts";
 
 export interface LaneOwnershipDeps {
   readonly bucket: Bucket;
@@ -22,9 +34,6 @@ export interface LaneOwnershipDeps {
   readonly onLapse: () => void;
 }
 
-const beatMs = 500;
-/** Shortest time between two heartbeats. */
-const beatMsMin = 50;
 /** Time for reading the heartbeats, whose server may be lost. It doubles with each read that fails. */
 const readMs = { least: 500, most: 4_000 } as const;
 /** Pause after a replica that lags behind has returned old heartbeats only of a pod that may be gone. */
@@ -149,21 +158,11 @@ export class LaneOwnership {
     clearTimeout(this.#timer);
     await this.#beat;
     // What is in work may still end here.
-    if (!(await this.#remove())) return;
-    await drained;
+    const named = await removeBeat(this.#deps.bucket, this.#key, this.#deps.held());
+    await (named.size > 0 && drained);
     // The next owners use all places at once.
-    await this.#remove();
-  }
-
-  /** Returns false if nothing is left to report: the marker names no partner, or is not stored. */
-  async #remove(): Promise<boolean> {
     const held = this.#deps.held();
-    const { bucket } = this.#deps;
-    const removal = bucket.remove(this.#key, partnersField(held));
-    return removal.then(
-      () => held.size > 0,
-      () => false,
-    );
+    if (named.difference(held).size > 0) await removeBeat(this.#deps.bucket, this.#key, held);
   }
 
   async #update(): Promise<void> {
@@ -247,20 +246,4 @@ export class LaneOwnership {
       this.#deps.log.warn({ err: error }, isSilent ? "heartbeat not stored" : "heartbeats stored again");
     }
   }
-}
-
-interface Lease {
-  readonly sentMs: number;
-  readonly storedAtMs: number;
-}
-
-/** Heartbeats are at multiples of their period, also after one that took most of it. */
-function msToNextBeat(nowMs: number): number {
-  const ms = beatMs - (nowMs % beatMs);
-  return ms < beatMsMin ? ms + beatMs : ms;
-}
-
-/** The bucket key of a pod, which must be one subject token. */
-export function podKey(podId: string): string {
-  return podId.replaceAll(/[^\w-]/gu, "_");
 }

@@ -5,7 +5,8 @@ import { startBackground, type BackgroundParts } from "../../../runtime/webhooks
 import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/routing/backlog-limit.ts";
 import { createPartnerHolds, createDisabledPartners } from "../../../runtime/webhooks/partners/partner-holds.ts";
 import type { OpenBreaker } from "../../../runtime/webhooks/settlement/circuit-breaker.ts";
-import { LaneOwnership, podKey } from "../../../runtime/webhooks/workers/lane-ownership.ts";
+import { podKey } from "../../../runtime/webhooks/workers/heartbeats.ts";
+import { LaneOwnership } from "../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createIdempotencyKeys } from "../../../runtime/webhooks/ingest/idempotency-keys.ts";
 import {
   createPartnerRegistry,

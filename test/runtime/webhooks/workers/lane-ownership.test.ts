@@ -4,8 +4,14 @@ import { waitFor } from "../../../support/wait.ts";
 import { ownerOf } from "../../../../runtime/pods/pods.ts";
 import { NoReplyError } from "../../../../runtime/nats/connection/requests.ts";
 import type { MarkedEntry } from "../../../../runtime/nats/streams/buckets.ts";
-import { livePods, namesPartner, partnersField, OtherPods } from "../../../../runtime/webhooks/workers/heartbeats.ts";
-import { LaneOwnership, podKey, type LaneOwnershipDeps } from "../../../../runtime/webhooks/workers/lane-ownership.ts";
+import {
+  livePods,
+  namesPartner,
+  partnersField,
+  podKey,
+  OtherPods,
+} from "../../../../runtime/webhooks/workers/heartbeats.ts";
+import { LaneOwnership, type LaneOwnershipDeps } from "../../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createLeaseClock } from "../../../../runtime/nats/connection/lease-clock.ts";
 import { memoryLog } from "../engine-fixture.ts";
 import { quiet } from "../memory-context.ts";
