@@ -117,8 +117,6 @@ export interface DeliveriesStream {
    * hot path.
    */
   dueByPartner(lane: string): Promise<ReadonlyMap<string, number>>;
-  /** Reads the sequence of the last stored message. Concurrent calls share one request. @throws NoReplyError */
-  lastSeq(): Promise<number>;
   /** Reads the size of the stream. Concurrent calls share one request. */
   size(): Promise<Pick<StreamSize, "messages" | "bytes">>;
   /**
@@ -140,7 +138,6 @@ const oneMessageBytes = 1024 * 1024;
 export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Layout): DeliveriesStream {
   const stream = layout.streams.deliveries;
   const once = createSingleFlight<StreamSize>();
-  const onceLast = createSingleFlight<number>();
   return {
     publishFirst: ({ lane, partner, did, messageId, headers: fields, body: payload }) => {
       const expected = { [publishHeader.messageId]: messageId, [publishHeader.expectedSubjectSequence]: "0" };
@@ -200,7 +197,6 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
     removeLane: (lane) => removeLane(handle, layout, lane),
     dueByLane: () => dueByLane(handle, stream),
     dueByPartner: (lane) => dueByPartner(handle, layout, lane),
-    lastSeq: () => onceLast("last", async () => (await readStreamInfo(handle, stream)).state.last_seq),
     size: () => once("size", () => readSize(handle, stream)),
     waitingFor: (lane, partner) => waitingFor(handle, layout, lane, partner),
   };

@@ -108,7 +108,7 @@ async function decisionOf(context: DeliveryContext, work: Work, partner: Partner
   const isFirstTime = message.deliveryCount === 1;
   // A republished message may have been attempted before it was republished.
   const isFresh = isFirstTime && delivery.hop === 0 && work.hasAttempt !== true;
-  if (isFresh && !redeliveryCheck.isRequired(message.seq)) return { kind: "send" };
+  if (isFresh && !redeliveryCheck.isRequired) return { kind: "send" };
   const decision = decideRedelivery(delivery, await readStoredState(context, delivery, partner), message.deliveryCount);
   // A republished message usually has a trace, which tells nothing about its consumer.
   if (isFresh) redeliveryCheck.report(decision.kind !== "send");

@@ -87,41 +87,24 @@ export function createInFlight<W extends HeldWork>(
 /**
  * Requires a look-up of messages whose delivery count is 1. After a crash, NATS can redeliver acknowledged messages
  * with a reset count, because its consumers lost their last state. Messages arrive in order, and of those only the ones
- * that were in flight left no attempt. After each start of a pull, all messages that were stored before are therefore
- * looked up; no pull had the later ones. The check ends once more messages in a row than can be in flight have left no
- * trace.
+ * that were in flight left no attempt. After each start of a pull, all messages are therefore looked up. The check ends
+ * once more messages in a row than can be in flight have left no trace.
  */
 export type RedeliveryCheck = ReturnType<typeof createRedeliveryCheck>;
 
-/**
- * @param inFlightMax returns the number of messages that can be in flight at once
- * @param lastSeq reads the sequence of the last message of the stream
- */
-export function createRedeliveryCheck(inFlightMax: () => number, lastSeq: () => Promise<number>) {
+/** @param inFlightMax returns the number of messages that can be in flight at once */
+export function createRedeliveryCheck(inFlightMax: () => number) {
   let left = 0;
-  let start: object | undefined;
-  /** The last message that was stored before the start of the pull. */
-  let lastOldSeq = Number.POSITIVE_INFINITY;
   const require = (): void => {
     left = inFlightMax() + 1;
   };
   return {
-    /** Whether the message with this sequence must be looked up. */
-    isRequired: (seq: number) => left > 0 && seq <= lastOldSeq,
-    /** Starts the check: a pull starts or restarts. */
-    start: () => {
-      require();
-      const started = {};
-      start = started;
-      lastOldSeq = Number.POSITIVE_INFINITY;
-      lastSeq().then(
-        (seq) => {
-          if (start === started) lastOldSeq = seq;
-        },
-        // All messages count as old.
-        () => undefined,
-      );
+    /** Whether the next message must be looked up. */
+    get isRequired() {
+      return left > 0;
     },
+    /** Starts the check: a pull starts or restarts. */
+    require,
     /** Takes the result of one look-up. */
     report: (hasTrace: boolean) => {
       if (hasTrace) require();

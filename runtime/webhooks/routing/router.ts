@@ -42,7 +42,7 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
   let isHeld = false;
   /** Older events were delivered to a consumer that was deleted. */
   let consumerMadeAtMs = 0;
-  const redeliveryCheck = redeliveryCheckOf(deps);
+  const redeliveryCheck = createRedeliveryCheck(() => routingMax);
   const inFlight = createInFlight<RoutingWork>(
     (error, { event }) => {
       if (!deps.ending.aborted)
@@ -75,7 +75,7 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
     start: async () => {
       await untilAvailable(repair);
       const credit = (): number => (isHeld ? 0 : creditMax);
-      pull = deps.events.pull({ credit, onMessage: accept, onOpen: redeliveryCheck.start, repair });
+      pull = deps.events.pull({ credit, onMessage: accept, onOpen: () => redeliveryCheck.require(), repair });
     },
     /** Routes by this table from now on. */
     use: (next: RoutingTable) => {
@@ -102,13 +102,6 @@ export function createRouter(deps: RouterDeps, lanes: Pick<Lanes, "attemptDirect
       await inFlight.idle(drainMs);
     },
   };
-}
-
-function redeliveryCheckOf({ events }: RouterDeps): RedeliveryCheck {
-  return createRedeliveryCheck(
-    () => routingMax,
-    () => events.lastSeq(),
-  );
 }
 
 function routeOf(table: RoutingTable, event: StoredEvent): Route {
@@ -174,7 +167,7 @@ async function stepsOf(
   redeliveryCheck: RedeliveryCheck,
 ): Promise<readonly MissingStep[] | undefined> {
   const isFirstTime = message.deliveryCount === 1;
-  if (isFirstTime && !redeliveryCheck.isRequired(message.seq))
+  if (isFirstTime && !redeliveryCheck.isRequired)
     return partners.map((partner) => ({ partner, step: firstDelivery(event, partner) }));
   if ((await readRoutingNote(deps, event)) !== undefined) {
     // The note is the last write of a routing.

@@ -203,18 +203,14 @@ export class LaneWorker {
 
   #startPull(queue: LaneQueue): Pull {
     const policy = this.#policy;
-    const { deliveries } = this.#context;
-    const redeliveryCheck = createRedeliveryCheck(
-      () => policy.inFlightMax(queue),
-      () => deliveries.lastSeq(),
-    );
-    return deliveries.pull(queue, policy.lane, {
+    const redeliveryCheck = createRedeliveryCheck(() => policy.inFlightMax(queue));
+    return this.#context.deliveries.pull(queue, policy.lane, {
       credit: () => Math.min(policy.credit(queue), this.#budgetCredit()),
       onMessage: (message) => {
         if (queue === "first") this.#waiting = message.waiting;
         this.#accept(message, redeliveryCheck);
       },
-      onOpen: redeliveryCheck.start,
+      onOpen: () => redeliveryCheck.require(),
       repair: () => policy.ensureConsumer(queue),
     });
   }

@@ -79,24 +79,6 @@ describe("an attempt straight from an event", () => {
     expect(await storedDeliveries(it.nats, it.prefix)).toBe(it.storedBefore);
   });
 
-  test("is made without a look-up when its event was stored after the pod had started", async () => {
-    const partner = await partnerServer(context);
-    const it = await engineCase(server.url, context, configOf(partnerConfig("one", partner.url)));
-    let lookUps = 0;
-    const read = `$JS.API.STREAM.MSG.GET.${it.layout.streams.attempts}`;
-    it.nats.connection.subscribe(read, { callback: () => void (lookUps += 1) });
-    const deliver = async (id: string): Promise<number> => {
-      const before = lookUps;
-      await it.ingest(eventBytes(id));
-      await waitFor(() => partner.of(id).length === 1, { timeoutMs, what: id });
-      await untilEmpty(it, timeoutMs);
-      return lookUps - before;
-    };
-    // The end of the stream may not be known yet.
-    await deliver("first");
-    expect(await deliver("second")).toBe(0);
-  });
-
   test("that fails goes on as a stored delivery", async () => {
     const it = await caseOf({ retry: { scheduleSeconds: [1], maxAgeSeconds: 3_600, jitterPercent: 0 } });
     it.release({ status: 500 });

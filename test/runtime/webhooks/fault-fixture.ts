@@ -134,8 +134,6 @@ export async function untilDirect({ nats, prefix, partner, produce }: DirectCase
     const id = `warm-${(warmCount += 1)}`;
     await produce(id);
     await waitFor(() => partner.of(id).length === 1, { timeoutMs: directTimeoutMs, what: id, pollMs: 1 });
-    // Whoever kills the process next would make an attempt without a record twice.
-    await untilDrained(nats, prefix, directTimeoutMs);
     return (await storedDeliveries(nats, prefix)) === before;
   };
   await waitFor(sendOne, { timeoutMs: directTimeoutMs, what: "a delivery that is not stored", pollMs: 1 });

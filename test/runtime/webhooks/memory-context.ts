@@ -210,7 +210,6 @@ export function memoryContext(): MemoryContext {
     disabled: { mark: async () => void parts.done.push("mark"), isDisabled: async () => false },
     events: {
       ensureRouter: async () => 0,
-      lastSeq: async () => allOld,
       pull: (options: Omit<PullOptions, "stream" | "consumer">) => pullOf(parts, "router", options),
     },
     backlogs: { isFull: () => false },
@@ -234,9 +233,6 @@ export function memoryContext(): MemoryContext {
   };
   return { ...parts, registry, context: context as unknown as RouterDeps };
 }
-
-/** Sequence above those of all messages: every pull starts after they were stored. */
-const allOld = Number.MAX_SAFE_INTEGER;
 
 type Parts = Omit<MemoryContext, "context" | "registry">;
 
@@ -268,7 +264,6 @@ function deliveriesIn(parts: Parts): Partial<DeliveriesStream> {
       void parts.done.push(`pause ${queue} ${Math.max(0, untilMs - parts.clock.wallMs())}`),
     pull: (queue, lane, options) => pullOf(parts, `${queue}-${lane}`, options),
     lanes: async () => parts.lanes,
-    lastSeq: async () => allOld,
     removeLane: async (lane) => (parts.done.push(`remove ${lane}`), true),
   };
 }

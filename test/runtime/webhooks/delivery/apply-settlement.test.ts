@@ -37,15 +37,7 @@ function begin(memory: MemoryContext, settlement: Settlement) {
     block: (isBlocked) => void done.push(isBlocked ? "block" : "unblock"),
   };
   const message = pulled(done, storedAs(deliveryMessage(delivery, partner.lane, Buffer.from(""))));
-  const work: Work = {
-    delivery,
-    redeliveryCheck: createRedeliveryCheck(
-      () => 1,
-      async () => 0,
-    ),
-    message,
-    sinceMs: clock.nowMs(),
-  };
+  const work: Work = { delivery, redeliveryCheck: createRedeliveryCheck(() => 1), message, sinceMs: clock.nowMs() };
   const startMs = clock.nowMs();
   const end: { atMs?: number; error?: unknown } = {};
   const carried = applySettlement(context, work, partner, lane, settlement).then(
