@@ -107,7 +107,7 @@ export function createLineLimit(now: () => number): LineLimit {
 export type LoopTimes = () => { readonly active: number; readonly idle: number };
 
 /** Share of the time in which the event loop may work. */
-const busyShare = 0.6;
+const busyShare = 0.5;
 /** Time over which that share is measured, and the longest one that says something. */
 const windowMs = { least: 25, most: 250 } as const;
 /** Growth of the pace after a window with time to spare. */
@@ -122,6 +122,8 @@ const perMsMax = 16;
 export class LoopPace {
   readonly #loop: LoopTimes;
   #perMs = Number.POSITIVE_INFINITY;
+  /** False until other work was seen: its first pace is the least one. */
+  #isShared = false;
   #tokens = 0;
   #atMs = 0;
   #window = { sinceMs: 0, active: 0, idle: 0, starts: 0 };
@@ -145,6 +147,12 @@ export class LoopPace {
     this.#window = { sinceMs: nowMs, active, idle, starts: 0 };
     if (least === undefined || passedMs > windowMs.most) {
       this.#perMs = Number.POSITIVE_INFINITY;
+      this.#isShared = false;
+      return;
+    }
+    if (!this.#isShared) {
+      this.#perMs = least;
+      this.#isShared = true;
       return;
     }
     const perMs = this.#perMs === Number.POSITIVE_INFINITY ? starts / passedMs : this.#perMs;

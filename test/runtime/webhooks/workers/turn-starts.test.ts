@@ -162,6 +162,17 @@ describe("a lane with a backlog", () => {
     expect(times).toBeLessThan(4.5);
   });
 
+  test("begins with one a millisecond when another partner starts, however much time the loop has", async () => {
+    const it = pod(0);
+    const counts = it.backlog("one");
+    await it.pass(100);
+    await it.lane("other").next();
+    await it.pass(30);
+    const before = counts.started;
+    await it.pass(20);
+    expect(counts.started - before).toBeLessThanOrEqual(30);
+  });
+
   test("starts as many as before beside another partner while the loop has time", async () => {
     const it = pod(0.5);
     expect(await between(it, [it.backlog("one")])).toBeGreaterThanOrEqual(4 * betweenMs);
