@@ -28,6 +28,17 @@ const eventsAfter = 20;
 const pods = ["pod-1", "pod-2"];
 const pause = { "Retry-After": "60" };
 
+/** Starts another pod on the same streams. */
+async function otherPod(
+  context: Cleanup,
+  config: ReturnType<typeof configOf>,
+  settings: ReturnType<typeof streamsOf>,
+): Promise<TestEngine> {
+  const engine = await startEngine(server.url, config, { settings, podId: "pod-2" });
+  context.onTestFinished(engine.stop);
+  return engine;
+}
+
 /** Responses that end the deliveries to a partner. */
 const holds: readonly (readonly [string, PartnerAnswer])[] = [
   ["a 429 with Retry-After", { status: 429, headers: pause }],
@@ -74,14 +85,7 @@ async function movedCase(
   const config = configOf(partnerConfig("one", partner.url, { uid, timeoutMs: 20_000 }));
   const delivery = { ...testSettings.delivery, ...(ownLanesMax === undefined ? {} : { ownLanesMax }) };
   const first = await engineCase(server.url, context, config, { delivery, podId: "pod-1" });
-  const other = async (): Promise<TestEngine> => {
-    const engine = await startEngine(server.url, config, {
-      settings: streamsOf(first.prefix, delivery),
-      podId: "pod-2",
-    });
-    context.onTestFinished(engine.stop);
-    return engine;
-  };
+  const other = (): Promise<TestEngine> => otherPod(context, config, streamsOf(first.prefix, delivery));
   return { respond: gate.resolve, received: () => partner.received.length, first, other };
 }
 
@@ -195,14 +199,7 @@ async function openBreaker(context: Cleanup, uid: string, delivery: typeof testS
   const circuitBreaker = { failures, openMs, maxOpenMs: 60_000 };
   const config = configOf(partnerConfig("one", partner.url, { uid, timeoutMs: 20_000, circuitBreaker }));
   const first = await engineCase(server.url, context, config, { delivery, podId: "pod-1" });
-  const other = async (): Promise<TestEngine> => {
-    const engine = await startEngine(server.url, config, {
-      settings: streamsOf(first.prefix, delivery),
-      podId: "pod-2",
-    });
-    context.onTestFinished(engine.stop);
-    return engine;
-  };
+  const other = (): Promise<TestEngine> => otherPod(context, config, streamsOf(first.prefix, delivery));
   const open = async (): Promise<void> => {
     for (let n = 0; n < failures; n += 1) await first.ingest(eventBytes(`first-${n}`));
     const bucket = `KV_${first.layout.buckets.pausedPartners}`;
