@@ -2,7 +2,7 @@ import type { PreviewedResources } from "../../api/previews.ts";
 import { classDefaults } from "../../crds/compile/class-defaults.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { Resource } from "../../crds/resource.ts";
-import { anyTenant } from "../webhooks/events/tenants.ts";
+import { anyTenant } from "../webhooks/ids.ts";
 import { editedConfig } from "./edited-config.ts";
 import { createMatchChanges, noMatches, type RecordedEvent } from "./match-changes.ts";
 import { matchEffect, type MatchEffect } from "./preview-job.ts";

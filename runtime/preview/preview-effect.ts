@@ -3,7 +3,7 @@ import { digestOf } from "../../crds/compile/canonical-json.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import { resourcesOf } from "../../crds/part.ts";
 import type { MetricsApi } from "../metrics/metrics-api.ts";
-import { anyTenant } from "../webhooks/events/tenants.ts";
+import { anyTenant } from "../webhooks/ids.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/history-view.ts";
 import type { EditedConfig } from "./edited-config.ts";
 import type { PreviewCaller, PreviewJob } from "./preview-job.ts";

@@ -7,7 +7,7 @@ import type {
   PreviewedResources,
 } from "../../api/previews.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "../webhooks/history/history-view.ts";
-import { includesTenant } from "../webhooks/events/tenants.ts";
+import { includesTenant } from "../webhooks/ids.ts";
 import type { AttemptTally } from "./attempt-changes.ts";
 import { noContracts, type ContractTally } from "./contract-changes.ts";
 import type { MatchTally, PartnerTally } from "./match-changes.ts";

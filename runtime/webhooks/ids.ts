@@ -1,8 +1,9 @@
 import { hash } from "node:crypto";
 
 /**
- * Recipes of message ids, delivery ids, event hashes and partner keys; no I/O. The recipes never change: stored
- * messages outlive the program. A hash is the first characters of SHA-256 in base64url, which subjects and names allow.
+ * Recipes of message ids, delivery ids, event hashes and partner keys, and lists of tenants; no I/O. The recipes never
+ * change: stored messages outlive the program. A hash is the first characters of SHA-256 in base64url, which subjects
+ * and names allow.
  */
 
 /** 96 bits. */
@@ -56,4 +57,23 @@ export function messageId({ did, generation, attempt, hop }: AttemptId): string 
 
 function digest(text: string, length: number): string {
   return hash("sha256", text, "base64url").slice(0, length);
+}
+
+/** The entry of a list of tenants that includes all tenants. */
+export const anyTenant = "*";
+
+/** True when the list includes a tenant; {@link anyTenant} includes all. */
+export function includesTenant(tenants: readonly string[], tenant: string): boolean {
+  return tenants.includes(anyTenant) || tenants.includes(tenant);
+}
+
+/** True when events for an entry of a subscription may be events of a caller's tenants. */
+export function mayConcern(entry: string, tenants: readonly string[]): boolean {
+  return tenants.length > 0 && (entry === anyTenant || includesTenant(tenants, entry));
+}
+
+/** The tenant whose events are scanned: the only one of the list, or {@link anyTenant}. */
+export function tenantToScan(tenants: readonly string[]): string {
+  const [only = anyTenant, ...more] = tenants;
+  return more.length === 0 ? only : anyTenant;
 }

@@ -110,7 +110,7 @@ const table = `
   runtime/stores/read-middleware.ts < tracing/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
   runtime/webhooks/ids.ts
   runtime/webhooks/log.ts
-  runtime/webhooks/events/ < api/ crds/ errors/ json/ config/settings/
+  runtime/webhooks/events/ < api/ crds/ errors/ json/ config/settings/ webhooks/ids.ts
   runtime/webhooks/signing/ < crds/
   runtime/recipient/ < crds/ network/ webhooks/signing/
   runtime/webhooks/settlement/ < crds/

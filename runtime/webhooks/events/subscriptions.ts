@@ -1,7 +1,7 @@
 import { producersOf, type EventMatcherConfig, type SubscriptionConfig } from "../../../crds/config.ts";
 import { compileMatchers, createEventValues, treeOf, type Condition, type EventValues } from "./compile-matchers.ts";
 import { noSensitiveFields, withClasses, type PayloadSelection, type SensitiveFields } from "./payload-selection.ts";
-import { anyTenant, includesTenant } from "./tenants.ts";
+import { anyTenant, includesTenant } from "../ids.ts";
 
 /** The fields of an event that subscriptions match. */
 export interface EventFacts {

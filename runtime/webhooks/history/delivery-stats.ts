@@ -7,7 +7,7 @@ import {
 import { createTimeSlices } from "../../../limits/clock.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { cellsMax, durationOf, firstBucket, rollupCounters, type RollupCounter } from "../event-index/rollups.ts";
-import { includesTenant } from "../events/tenants.ts";
+import { includesTenant } from "../ids.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./history-view.ts";
 
 /** Figures of deliveries over time, within the rights of a caller. */

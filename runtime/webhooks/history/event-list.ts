@@ -2,11 +2,10 @@ import { unsentReasons, type EventSummary, type DeliveryState, type ListedState 
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { visibleSeq, type HistoryDeps, standingsOf, waitingPartners } from "./history.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
-import { tenantToScan, includesTenant } from "../events/tenants.ts";
 import { compilePattern } from "../events/subscriptions.ts";
 import type { Waiting } from "./delivery-histories.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./history-view.ts";
-import { eventHash } from "../ids.ts";
+import { eventHash, tenantToScan, includesTenant } from "../ids.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 
 export interface EventPage {

@@ -5,7 +5,7 @@ import type { DeclaredType } from "../../../crds/declared-types.ts";
 import { ApiError } from "../../errors/api-error.ts";
 import { differentSelections, withClasses, type PayloadSelection } from "../events/payload-selection.ts";
 import { compilePattern } from "../events/subscriptions.ts";
-import { anyTenant, includesTenant, mayConcern } from "../events/tenants.ts";
+import { anyTenant, includesTenant, mayConcern } from "../ids.ts";
 import { visibleExamples, visibleSchema } from "../events/visible-schema.ts";
 import type { Partner } from "../partners/partner.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./history-view.ts";

@@ -4,7 +4,7 @@ import type { EventMatcherConfig, NotAppliedPartner, SubscriptionConfig } from "
 import { createEventValues, treeOf } from "../events/compile-matchers.ts";
 import { selectPayload, type PayloadSelection } from "../events/payload-selection.ts";
 import { unmetOf, type EventFacts, type Unmet } from "../events/subscriptions.ts";
-import { anyTenant, mayConcern } from "../events/tenants.ts";
+import { anyTenant, mayConcern } from "../ids.ts";
 import type { Partner } from "../partners/partner.ts";
 import { parseRoutedBy, routedByText, versionOf } from "../records/event-record.ts";
 import type { DeliveryHistory } from "./delivery-histories.ts";

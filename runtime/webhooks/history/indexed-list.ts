@@ -7,7 +7,7 @@ import type { EventIndex, IndexView } from "../event-index/event-index.ts";
 import type { RowKind } from "../event-index/index-message.ts";
 import { findCandidates, type DeliverySearch, type EventSearch } from "../event-index/search.ts";
 import { compilePattern } from "../events/subscriptions.ts";
-import { includesTenant } from "../events/tenants.ts";
+import { includesTenant } from "../ids.ts";
 import { readEvent } from "../records/event-record.ts";
 import { unconfiguredReasons } from "./delivery-histories.ts";
 import {

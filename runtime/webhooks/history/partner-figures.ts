@@ -2,7 +2,7 @@ import type { FailureCause, PartnerRecent } from "../../../api/partner-health.ts
 import { createTimeSlices } from "../../../limits/clock.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { cellsMax, minuteMs, rollupCounters } from "../event-index/rollups.ts";
-import { includesTenant } from "../events/tenants.ts";
+import { includesTenant } from "../ids.ts";
 import { percentileOf } from "./delivery-stats.ts";
 import { causeOf } from "./last-failure.ts";
 

@@ -1,7 +1,7 @@
 import type { PartnerSummary } from "../../../api/partners.ts";
 import type { NotAppliedPartner } from "../../../crds/config.ts";
 import { orEventsUnavailable, ApiError } from "../../errors/api-error.ts";
-import { anyTenant, includesTenant } from "../events/tenants.ts";
+import { anyTenant, includesTenant } from "../ids.ts";
 import type { DisabledPartners } from "../partners/partner-holds.ts";
 import type { Partner } from "../partners/partner.ts";
 import { isNarrowed, mayNamePartner, type PartnerAccess } from "./history-view.ts";

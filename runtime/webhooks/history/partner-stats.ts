@@ -4,7 +4,7 @@ import { percentileOf } from "../../../limits/percentile.ts";
 import { createTimeSlices } from "../../../limits/clock.ts";
 import type { EventIndex } from "../event-index/event-index.ts";
 import { type RowKind, rowKinds } from "../event-index/index-message.ts";
-import { includesTenant } from "../events/tenants.ts";
+import { includesTenant } from "../ids.ts";
 import type { IndexColumns } from "../event-index/columns.ts";
 import { valueAt, anyText } from "../event-index/segments.ts";
 

@@ -1,7 +1,7 @@
 import { ApiError, type FieldError, renameFields } from "../../errors/api-error.ts";
 import { eachMember, valueEnd } from "../../json/json-pointers.ts";
 import { eventBytesMax, eventText, noTenant } from "../events/envelope.ts";
-import { anyTenant } from "../events/tenants.ts";
+import { anyTenant } from "../ids.ts";
 import {
   attributeOf,
   attributeProblems,

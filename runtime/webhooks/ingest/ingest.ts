@@ -13,8 +13,7 @@ import { type EventContracts, exactEnvelope } from "./event-contracts.ts";
 import { type Admit, createAdmission, retryAfterFullSeconds, retryAfterSeconds, unavailable } from "./backpressure.ts";
 import { EventIdTaken, eventIdProblem, isExclusiveId, type EventIdSettings } from "./event-ids.ts";
 import { TurnBudget } from "./turn-budget.ts";
-import { eventHash } from "../ids.ts";
-import { includesTenant } from "../events/tenants.ts";
+import { eventHash, includesTenant } from "../ids.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
 
 /** The caller that sends an event. */

@@ -1,11 +1,10 @@
 import type { NotAppliedPartner, RuntimeConfig, SubscriptionConfig } from "../../../crds/config.ts";
 import { declaredTypes, type DeclaredType } from "../../../crds/declared-types.ts";
-import { partnerKey } from "../ids.ts";
+import { partnerKey, anyTenant } from "../ids.ts";
 import { compilePartners, ownLanesMaxAlone, type Partner, type RouteCandidate } from "./partner.ts";
 import type { EventValues } from "../events/compile-matchers.ts";
 import type { PayloadSelection } from "../events/payload-selection.ts";
 import { firstMet, valuesFor, type EventFacts } from "../events/subscriptions.ts";
-import { anyTenant } from "../events/tenants.ts";
 
 /** Replicated streams make acknowledgements more expensive. */
 const ownLanesMaxReplicated = 200;

@@ -9,11 +9,10 @@ import type { Router } from "../routing/router.ts";
 import { noTenant, type Envelope, ownIdPrefix, pingType } from "../events/envelope.ts";
 import type { PartnerAccess } from "../history/history-view.ts";
 import type { PartnerList } from "../history/partner-list.ts";
-import { eventHash } from "../ids.ts";
+import { eventHash, anyTenant, includesTenant } from "../ids.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
 import { parseBody } from "../replay/parse-body.ts";
-import { anyTenant, includesTenant } from "../events/tenants.ts";
 
 /** A caller that requests a ping. */
 interface PingCaller extends PartnerAccess {

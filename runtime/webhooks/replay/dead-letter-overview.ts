@@ -3,7 +3,7 @@ import type { FailureCause } from "../../../api/partner-health.ts";
 import type { DeadLetter as DeadLetterSummary, DeadLetterCount } from "../../../api/replays.ts";
 import { orEventsUnavailable } from "../../errors/api-error.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
-import { includesTenant } from "../events/tenants.ts";
+import { includesTenant } from "../ids.ts";
 import { readLastFailures, type FailureIndex } from "../history/last-failure.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";

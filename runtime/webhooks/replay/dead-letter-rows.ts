@@ -1,9 +1,8 @@
 import type { DeadLetterCount } from "../../../api/replays.ts";
 import type { DeadLetterAbout, DeadLetterHead } from "../records/dead-letter-record.ts";
-import { includesTenant } from "../events/tenants.ts";
 import { compilePattern } from "../events/subscriptions.ts";
 import { isNarrowed, mayNamePartner } from "../history/history-view.ts";
-import { partnerKey } from "../ids.ts";
+import { partnerKey, includesTenant } from "../ids.ts";
 import type { ReplayCaller } from "./replay-job.ts";
 
 /** One dead letter, as an index holds it. */

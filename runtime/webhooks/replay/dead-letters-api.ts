@@ -17,12 +17,11 @@ import {
   type DeadLetter,
 } from "../records/dead-letter-record.ts";
 import { readEvent } from "../records/event-record.ts";
-import { eventHash } from "../ids.ts";
+import { eventHash, anyTenant, includesTenant } from "../ids.ts";
 import { isNarrowed } from "../history/history-view.ts";
 import type { FailureIndex } from "../history/last-failure.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
-import { anyTenant, includesTenant } from "../events/tenants.ts";
 import { parseAckRequest, type AckRequest } from "./parse-body.ts";
 import type { DeadLetterGroup } from "./dead-letter-rows.ts";
 import type { ReplayCaller } from "./replay-job.ts";

@@ -1,13 +1,12 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { deadLetterKeys, parseDeadLetter, readDeadLetters, type DeadLetter } from "../records/dead-letter-record.ts";
-import { deliveryId, eventHash } from "../ids.ts";
+import { deliveryId, eventHash, tenantToScan } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../history/history-view.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
 import type { PayloadSelection } from "../events/payload-selection.ts";
-import { tenantToScan } from "../events/tenants.ts";
 import type { SelectedLetter } from "./acknowledge-letter.ts";
 import type { ReplayJob, ReplaySource, ReplaySpec } from "./replay-job.ts";
 import type { SelectedLetters } from "./selected-letters.ts";

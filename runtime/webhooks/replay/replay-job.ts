@@ -7,7 +7,7 @@ import type { SettledDelivery } from "../delivery/delivery-context.ts";
 import type { Log } from "../log.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 import { isNarrowed, mayNamePartner, partnersOf, type PartnerAccess } from "../history/history-view.ts";
-import { includesTenant } from "../events/tenants.ts";
+import { includesTenant } from "../ids.ts";
 
 /** The source of the events of a replay. */
 export type ReplaySource =

@@ -1,7 +1,7 @@
 import { deadLettersPerJobMax } from "../../../api/selections.ts";
 import { ApiError, invalidField, orEventsUnavailable } from "../../errors/api-error.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
-import { includesTenant } from "../events/tenants.ts";
+import { includesTenant } from "../ids.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { ReplayRequest, SelectionRequest } from "./parse-body.ts";
 import { deadLetterKeysOf, partnerNamed } from "./partner-named.ts";

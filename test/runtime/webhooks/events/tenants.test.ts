@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { includesTenant, tenantToScan } from "../../../../runtime/webhooks/events/tenants.ts";
+import { includesTenant, tenantToScan } from "../../../../runtime/webhooks/ids.ts";
 
 test.each<[readonly string[], boolean, string]>([
   [["acme"], true, "acme"],

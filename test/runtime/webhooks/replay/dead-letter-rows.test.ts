@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { includesTenant } from "../../../../runtime/webhooks/events/tenants.ts";
-import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
+import { partnerKey, includesTenant } from "../../../../runtime/webhooks/ids.ts";
 import { mayNamePartner } from "../../../../runtime/webhooks/history/history-view.ts";
 import {
   countRows,
