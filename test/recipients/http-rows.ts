@@ -206,7 +206,7 @@ const rows: readonly Row[] = [
   ],
   [
     "http-two-lengths",
-    "Two lengths that differ: nobody knows where the body ends.",
+    "Two lengths that differ: the end of the body is ambiguous.",
     [{ request: post({ headers: sent(), more: [["Content-Length", "3"]] }), status: 400 }],
     [],
   ],

@@ -48,7 +48,7 @@ function isDatedByPoints({ part, plan }: Pick<PartRead, "part" | "plan">): boole
   return isOld && part.ranges.length > 0 && part.ranges.every((range) => isOverSamples(range, part.newest));
 }
 
-/** Tests if each point is of samples of the series that date the data, and of its own time. */
+/** Whether each point has samples of the series that date the data, within its own time. */
 function isOverSamples(range: Vector, newest: PartRead["part"]["newest"]): boolean {
   if (newest.kind !== "timestamp" || range.kind !== "aggregate" || range.of.kind !== "over") return false;
   const { fn, of, offsetMs = 0 } = range.of;

@@ -180,7 +180,7 @@ export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: n
 
 /** One of several values, of which the longest counts: a gateway may add its own. A date has a comma behind its day. */
 const retryAfterForm = /\s*(?:[A-Z][a-z]+,)?[^,]+/gu;
-/** Seconds. RFC 9110 knows whole ones only, but services with limits below a second write fractions. */
+/** Seconds. RFC 9110 has whole seconds only, but services with limits below a second write fractions. */
 const secondsForm = /^\d+(?:\.\d+)?$/u;
 
 function waitMsOf(value: string, date: string | undefined, nowMs: number): number | undefined {

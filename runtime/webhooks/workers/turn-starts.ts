@@ -34,7 +34,7 @@ interface LaneStarts {
   perMs: number;
 }
 
-/** What the lanes of a pod know of each other: which started attempts lately, and which of them have a backlog. */
+/** Which lanes of a pod started attempts lately, and which of them have a backlog. */
 export class LaneActivity {
   readonly #lanes = new Map<string, LaneStarts>();
   #prunedMs = 0;
@@ -177,7 +177,7 @@ export class TurnStarts {
     else if (this.#waiting.length > 0) this.#lookSoon();
   }
 
-  /** Starts that the lanes beside this one leave. */
+  /** Starts that the other lanes leave to this one. */
   #paced(open: number): number {
     const nowMs = this.#clock.nowMs();
     this.#activity.note(this.#lane, this.#waiting.length > open, nowMs);

@@ -67,7 +67,7 @@ async function ageOf(path: string): Promise<string | undefined> {
   expect([answer?.status, answer?.text]).toEqual([200, answer?.text]);
   return answer?.headers["x-data-freshness"];
 }
-/** How often the store was asked for the time of its newest sample. */
+/** Requests to the store for the time of its newest sample. */
 const timesRead = (): number =>
   (server?.stores ?? [])
     .flatMap(({ requests }) => requests)
@@ -120,7 +120,7 @@ describe("the age of the newest sample behind a response", () => {
     }
   });
 
-  test("needs no request of its own where points that are narrow against their age tell it", async () => {
+  test("needs no separate request if points are narrow compared with their age", async () => {
     const stepSeconds = { "1m": 60, "5m": 300, "15m": 900, "1h": 3_600 } as const;
     const window = fc.record({
       step: fc.constantFrom("1m", "5m", "15m", "1h"),

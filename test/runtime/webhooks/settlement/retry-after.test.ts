@@ -60,8 +60,8 @@ describe("Retry-After", () => {
     ["the longer of a date and seconds", { "retry-after": "Fri, 06 Nov 2026 08:50:37 GMT, 90" }, 90_000],
     ["two dates", { "retry-after": "Fri, 06 Nov 2026 08:50:37 GMT, Fri, 06 Nov 2026 08:50:38 GMT" }, 61_000],
     ["two forms of dates", { "retry-after": "Friday, 06-Nov-26 08:50:37 GMT, Fri Nov  6 08:50:38 2026" }, 61_000],
-    ["seconds beside another text", { "retry-after": "5, soon" }, undefined],
-    ["seconds beside an impossible date", { "retry-after": "5, Mon, 30 Feb 2027 08:50:37 GMT" }, undefined],
+    ["seconds and another text", { "retry-after": "5, soon" }, undefined],
+    ["seconds and an impossible date", { "retry-after": "5, Mon, 30 Feb 2027 08:50:37 GMT" }, undefined],
     ["seconds with a sign", { "retry-after": "+5" }, undefined],
     ["an impossible date", { "retry-after": "Mon, 30 Feb 2027 08:50:37 GMT" }, undefined],
     [

@@ -1,4 +1,4 @@
-// Cases from public reports of senders and brokers: a partner beside the backlog of another, and owners that change.
+// Cases from public reports of senders and brokers: a backlog of another partner, and owners that change.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../../crds/config.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
@@ -34,7 +34,7 @@ const only = (type: string) => ({
   subscriptions: [{ name: "all", types: [type], tenants: ["*"], producers: [] }],
 });
 
-describe.each(kinds)("one event beside a flood for another partner, in %s", (_kind, ownLanesMax) => {
+describe.each(kinds)("one event during a flood for another partner, in %s", (_kind, ownLanesMax) => {
   // A worker of peers sent whatever came first (postel#126, gradient#111, glific#4927, keygen-api#771).
   test("is sent before all but a few of those that waited before it", async (context) => {
     const [flooded, quiet] = namesInLane("shared-0", 2);

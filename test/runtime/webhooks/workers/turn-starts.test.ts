@@ -173,7 +173,7 @@ describe("a lane with a backlog", () => {
     expect(counts.started - before).toBeLessThanOrEqual(30);
   });
 
-  test("starts as many as before beside another partner while the loop has time", async () => {
+  test("starts as many as before alongside another partner while the loop has time", async () => {
     const it = pod(0.5);
     expect(await between(it, [it.backlog("one")])).toBeGreaterThanOrEqual(4 * betweenMs);
   });
@@ -185,7 +185,7 @@ describe("a lane with a backlog", () => {
     expect(counts.started).toBeGreaterThanOrEqual(4_000);
   });
 
-  test("starts as many as before beside lanes that all have backlogs", async () => {
+  test("starts as many as before alongside lanes that all have backlogs", async () => {
     const it = pod(1);
     const [one, two] = [it.backlog("one"), it.backlog("two")];
     await it.pass(1_000);
