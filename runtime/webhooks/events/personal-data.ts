@@ -171,7 +171,7 @@ export function searchUnportable(report: (problem: FieldError) => void): Unporta
     string: checkText,
     hasLongNumbers: () => hasLong,
     number: (digits, pathOf) => {
-      hasLong ||= digits.length > safeDigitsMax && isLongNumber(digits);
+      hasLong ||= isLongNumber(digits);
       if (isFiniteDouble(digits)) return;
       const detail = "The number exceeds the range of an IEEE 754 double; send it as a string";
       report({ field: fieldPath(pathOf()), code: "number_too_large", detail });

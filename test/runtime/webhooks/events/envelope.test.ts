@@ -274,3 +274,14 @@ describe("splicing the attempt", () => {
     expect(() => spliceAttempt(bytesOf("[]"), 1)).toThrow(TypeError);
   });
 });
+
+test.each([
+  ["9007199254740992", false],
+  ["9007199254740993", true],
+  ["18446744073709551615", true],
+  ["0.1234567890123456789", true],
+  ["100000", false],
+])("%s is a number that a double would round: %s", (number, expected) => {
+  const text = JSON.stringify({ ...event, data: { id: 0 } }).replace('"id":0', `"id":${number}`);
+  expect(parse(text).hasLongNumbers).toBe(expected);
+});
