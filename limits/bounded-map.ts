@@ -17,7 +17,7 @@ interface Used<K, V> {
   newer: Used<K, V> | undefined;
 }
 
-/** When a {@link BoundedMap} removes values that nobody uses. */
+/** When a {@link BoundedMap} removes unused values. */
 interface UnusedValues {
   /** Time after their last use, in milliseconds. */
   readonly unusedMs: number;

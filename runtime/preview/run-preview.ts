@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { HeaderScan, ScanStart, ScannedMessage } from "../nats/messages/header-scan.ts";
-import { includesTenant } from "../webhooks/ids.ts";
+import { anyTenant, includesTenant } from "../webhooks/ids.ts";
 import { isNarrowed, mayNamePartner } from "../webhooks/history/history-view.ts";
-import { anyTenant } from "../webhooks/ids.ts";
 import type { AttemptRecord } from "../webhooks/records/attempt-records.ts";
 import { createAttemptChanges, noAttempts, type AttemptChanges } from "./attempt-changes.ts";
 import { readEvent, readRecordedEvent, type StoredEvent } from "../webhooks/records/event-record.ts";

@@ -98,7 +98,7 @@ describe("a bounded map", () => {
   });
 });
 
-test("a map removes values that nobody has used for a time, and keeps the others", () => {
+test("a map removes values that were not used for a time, and keeps the others", () => {
   let [nowMs, due] = [0, [] as { readonly atMs: number; readonly call: () => void }[]];
   const clock = {
     nowMs: () => nowMs,

@@ -151,7 +151,7 @@ export class LaneOwnership {
   /**
    * Deletes the heartbeat of this pod, so that other pods take its lanes at once. Never rejects.
    *
-   * @param drained resolves when the work of this pod has ended. @default there is none
+   * @param drained resolves when the work of this pod has ended. @default no work
    */
   async leave(drained: Promise<unknown> = Promise.resolve()): Promise<void> {
     this.#hasLeft = true;

@@ -1,8 +1,6 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { metricsServerOver } from "../../runtime/http/routes/metrics-server.ts";
 import { healthyProbe, startScriptedStore, success } from "../../runtime/stores/scripted-store.ts";
+import { heldBytes } from "../harness/held-bytes.ts";
 import { waitFor } from "../../support/wait.ts";
 import { rounds, type Bench } from "../harness/bench.ts";
 import type { Measured } from "../harness/figures.ts";
@@ -37,10 +35,10 @@ export async function queryMemory(_stage: MetricsStage, bench: Bench): Promise<r
   const path = (place: number): string =>
     `/v1/metrics/query?metric=lag&filter[tenant]=brand-${place}&group_by=service&${window}`;
   const one = async (): Promise<number> => {
-    const before = await settledKibibytes();
+    const before = await heldBytes();
     const running = Array.from({ length: queries }, (_, place) => server.get(path(place)));
     await waitFor(() => held.length === queries, { timeoutMs: 30_000, what: "the queries to wait" });
-    const kibibytes = (await settledKibibytes()) - before;
+    const kibibytes = ((await heldBytes()) - before) / 1_024;
     for (const go of held.splice(0)) go();
     await Promise.all(running);
     return kibibytes / queries;
@@ -49,16 +47,4 @@ export async function queryMemory(_stage: MetricsStage, bench: Bench): Promise<r
   await server.close();
   await store.close();
   return [{ name: "memory of a query that waits for a store", unit: "KiB", values, bar: { atMost: 1_024 } }];
-}
-
-/** After what is about to be let go has been. */
-async function settledKibibytes(): Promise<number> {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  for (let turn = 0; turn < 10; turn += 1) {
-    await nextTurn();
-    collect();
-  }
-  const { heapUsed, external } = process.memoryUsage();
-  return (heapUsed + external) / 1_024;
 }

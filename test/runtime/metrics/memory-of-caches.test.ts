@@ -1,7 +1,5 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { heldBytes } from "../../bench/harness/held-bytes.ts";
 import { mebibyteBytes } from "../../../limits/memory-plan.ts";
 import { metricsServerOver } from "../http/routes/metrics-server.ts";
 import { healthyProbe, startScriptedStore, success } from "../stores/scripted-store.ts";
@@ -15,18 +13,6 @@ const caches = {
   snapshots: 0,
   repeats: 0,
 };
-
-/** What this process holds after what is about to be let go has been. */
-async function heldBytes(): Promise<number> {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  for (let turn = 0; turn < 10; turn += 1) {
-    await nextTurn();
-    collect();
-  }
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
@@ -56,7 +42,7 @@ test.each([
     for (let place = first; place < first + count; place += 1) {
       const toMs = endMs - place * points * minuteMs;
       const window = `from=${new Date(toMs - points * minuteMs).toISOString()}&to=${new Date(toMs).toISOString()}`;
-      // Each query has a key of its own in every cache.
+      // Each query has its own key in every cache.
       const path = `/v1/metrics/query?metric=lag&agg=max&filter[tenant]=brand-a&filter[service]=s${place}`;
       const { status } = await server.get(`${path}&group_by=service&${window}&step=1m`);
       expect(status).toBe(200);
@@ -68,7 +54,7 @@ test.each([
   const full = await heldBytes();
   await read(queries, queries);
   expect((await heldBytes()) - full).toBeLessThan(mebibyteBytes);
-  // Nobody has used them for five minutes. The program itself stays.
+  // They were not used for five minutes. The program itself stays.
   vi.advanceTimersByTime(300_000);
   const held = full - (await heldBytes());
   expect(held / mebibyteBytes).toBeGreaterThan(2);

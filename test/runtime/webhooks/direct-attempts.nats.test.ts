@@ -36,7 +36,7 @@ interface Case extends EngineCase {
   readonly slow: string;
   /** Deliveries that were stored before it. */
   readonly storedBefore: number;
-  /** Answers its first attempt, and those of other events like it. */
+  /** Responds to its first attempt, and to those of other events like it. */
   readonly release: (answer: PartnerAnswer) => void;
   /** The delivery of an event to the partner `one`. */
   readonly delivery: (eventId: string) => Promise<unknown>;

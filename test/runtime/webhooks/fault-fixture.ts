@@ -58,8 +58,8 @@ export async function producer(
 }
 
 /** `e-0`, `e-1`, … */
-export function idsOf(count: number): readonly string[] {
-  return Array.from({ length: count }, (_, index) => `e-${index}`);
+export function idsOf(count: number, prefix = "e"): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 }
 
 /**

@@ -24,6 +24,7 @@ import {
   testSettings,
   type TestEngine,
 } from "./engine-fixture.ts";
+import { idsOf } from "./fault-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -38,9 +39,6 @@ const delivery = { ...testSettings.delivery, ownLanesMax: 4 };
 
 const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: CaseOverrides = {}): Promise<EngineCase> =>
   engineCase(server.url, context, config, { delivery, ...overrides });
-
-const idsOf = (length: number, prefix = "e"): readonly string[] =>
-  Array.from({ length }, (_, index) => `${prefix}-${index}`);
 
 /** Names such that exactly these partners share the one lane of ten. */
 function sharing(url: string): readonly string[] {
