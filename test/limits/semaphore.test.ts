@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { shareInFlight } from "../../runtime/webhooks/workers/own-lane-consumers.ts";
-import { Semaphore } from "../../limits/semaphore.ts";
+import { Semaphore } from "../../limits/fair-places.ts";
 
 async function turn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));

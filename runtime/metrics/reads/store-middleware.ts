@@ -1,6 +1,6 @@
 import type { QueryClass } from "../../../crds/config.ts";
 import type { TimeSlices } from "../../../limits/clock.ts";
-import { Semaphore } from "../../../limits/semaphore.ts";
+import { Semaphore } from "../../../limits/fair-places.ts";
 import {
   type AroundRead,
   aroundReads,

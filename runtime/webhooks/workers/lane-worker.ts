@@ -1,4 +1,4 @@
-import type { FairPlaces } from "../../../limits/fair-places.ts";
+import type { FairPlaces, Semaphore } from "../../../limits/fair-places.ts";
 import type { LaneQueue } from "../../nats/layout.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
@@ -13,7 +13,6 @@ import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import type { BreakerState } from "../settlement/circuit-breaker.ts";
 import type { LaneOwnership } from "./lane-ownership.ts";
-import type { Semaphore } from "../../../limits/semaphore.ts";
 import { type LaneActivity, TurnStarts } from "./turn-starts.ts";
 
 /** State that all workers of a pod share. */

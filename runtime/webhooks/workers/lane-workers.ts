@@ -1,5 +1,5 @@
 // Workers: lane ownership, pulls and the limits of each partner. The rules of settlement are in other rooms.
-import { FairPlaces } from "../../../limits/fair-places.ts";
+import { FairPlaces, Semaphore } from "../../../limits/fair-places.ts";
 import type { DeliveryToAttempt } from "../delivery/attempt-once.ts";
 import type { DeliveryContext, HeldEvent } from "../delivery/delivery-context.ts";
 import { routingMax } from "../../nats/streams/events-stream.ts";
@@ -14,7 +14,6 @@ import type { LaneOwnership } from "./lane-ownership.ts";
 import type { LaneWorker, SharedByWorkers } from "./lane-worker.ts";
 import { OwnLane } from "./own-lane.ts";
 import type { Promotions } from "./promotions.ts";
-import { Semaphore } from "../../../limits/semaphore.ts";
 import { createSharedLane } from "./shared-lane.ts";
 import { LaneActivity } from "./turn-starts.ts";
 

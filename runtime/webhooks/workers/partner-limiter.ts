@@ -12,7 +12,7 @@ import {
 } from "../settlement/circuit-breaker.ts";
 import type { Partner } from "../partners/partner.ts";
 import { RateLimiter } from "../../../limits/token-bucket.ts";
-import { Semaphore } from "../../../limits/semaphore.ts";
+import { Semaphore } from "../../../limits/fair-places.ts";
 
 interface PartnerLimiterDeps {
   /** JetStream's clock, Unix milliseconds. */

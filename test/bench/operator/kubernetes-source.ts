@@ -1,6 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
@@ -11,6 +9,7 @@ import { startShardCluster, type ShardCluster } from "../../runtime/config/shard
 import { configOf, secretOf, shardSecrets } from "../../runtime/config/shard-secrets.ts";
 import { waitFor } from "../../support/wait.ts";
 import type { Bench } from "../harness/bench.ts";
+import { heldBytes } from "../harness/held-bytes.ts";
 import { quantile, type Measured } from "../harness/figures.ts";
 
 const counts = shardCountsDefault;
@@ -26,9 +25,9 @@ export async function kubernetesSource(_stage: unknown, bench: Bench): Promise<r
     const config = manyPartners(configOf({ acme: {} }), partnerCount);
     await cluster.apply(shardSecrets(config, { counts, token: "t" }).values());
     const registry = new Registry();
-    const before = heapMebibytes();
+    const before = await heldBytes();
     const source = await open(cluster, registry);
-    const heap = heapMebibytes() - before;
+    const heap = ((await heldBytes()) - before) / 2 ** 20;
     const { writes, applied } = await measureEdits(cluster, source, config, edits);
     const asked = await measureIdle(registry, idleSeconds);
     await source.stop();
@@ -103,13 +102,4 @@ async function measureIdle(registry: Registry, seconds: number): Promise<number>
 async function requestCount(registry: Registry): Promise<number> {
   const metric = await registry.getSingleMetric("heliograph_config_api_requests_total")?.get();
   return (metric?.values ?? []).reduce((sum, { value }) => sum + value, 0);
-}
-
-function heapMebibytes(): number {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  collect();
-  collect();
-  const { heapUsed, external } = process.memoryUsage();
-  return (heapUsed + external) / 2 ** 20;
 }

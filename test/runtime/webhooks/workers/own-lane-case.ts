@@ -1,12 +1,11 @@
 import { onTestFinished } from "vitest";
 import type { LaneQueue } from "../../../../runtime/nats/layout.ts";
-import { FairPlaces } from "../../../../limits/fair-places.ts";
+import { FairPlaces, Semaphore } from "../../../../limits/fair-places.ts";
 import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import type { AttemptOutcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { OwnLane } from "../../../../runtime/webhooks/workers/own-lane.ts";
 import { LaneActivity } from "../../../../runtime/webhooks/workers/turn-starts.ts";
-import { Semaphore } from "../../../../limits/semaphore.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
 import {
   advance,
